@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
-from ..plugin_utils._ledger.editing import edit_entries
-from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned, run_id
+from ..plugin_utils._ledger.editing import Editor
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._run.role import DELIMITER
@@ -26,19 +24,20 @@ class ActionModule(EditingAction):
 
     spec = LEDGER_ENTRIES
 
-    def options_given(self) -> dict[str, Any]:
+    def options_given(self) -> Params:
         """Return the options; some playbooks take the entries from files."""
         given = super().options_given()
-        reports, file = self.reports_of_playbook(), self.file_of_playbook()
+        reports = self.reports_of_playbook()
+        file = self.file_of_playbook()
         if reports:
             return dict(given, entries=entries_in_reports(reports))
-        if not file:
-            return given
-        return dict(given, entries=entries_in(file, self.variable(DELIMITER) or ""))
+        if file:
+            delimiter = self.variable(DELIMITER) or ""
+            return dict(given, entries=entries_in(file, delimiter))
+        return given
 
-    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
-        params, only_adds = options.params, bool(self.reports_of_playbook())
-        return edit_entries(ledger, params, check_mode, options.secrets, run_id(), only_adds)
+    def edit(self, editor: Editor, params: Params) -> Returned:
+        return editor.edit_entries(params, only_adds=bool(self.reports_of_playbook()))
 
     def work(self, options: Options) -> Returned:
         result = super().work(options)

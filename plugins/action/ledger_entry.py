@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
-from ..module_utils._task.validation import Options
-from ..plugin_utils._ledger.editing import edit_entry
-from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned, run_id
+from ..plugin_utils._ledger.editing import Editor
 from ..plugin_utils._run.ledger_actions import EditingAction
 
 
@@ -19,5 +18,5 @@ class ActionModule(EditingAction):
 
     spec = LEDGER_ENTRY
 
-    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
-        return edit_entry(ledger, options.params, check_mode, options.secrets, run_id())
+    def edit(self, editor: Editor, params: Params) -> Returned:
+        return editor.edit_entry(params)

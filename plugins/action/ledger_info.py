@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._task.specs import LEDGER_INFO
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import require_new_file, write_entries
-from ..plugin_utils._ledger.commands import needs_variable, settle_command, settle_commands
+from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import list_entries
-from ..plugin_utils._run.ansible_core import Returned
+from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import reused_ledger
@@ -28,24 +30,35 @@ class ActionModule(LedgerAction):
     spec = LEDGER_INFO
 
     def work(self, options: Options) -> Returned:
-        params, file = options.params, self.file_of_playbook()
+        file = self.file_of_playbook()
         if file:
             require_new_file(file)
-        ledger = reused_ledger(self, params, read_only=True)
-        result = list_entries(ledger, params)
-        settle = settle_commands(ledger)
-        if not result["entries"]:
-            filters = {name: params[name] for name in _FILTERS if params[name]}
-            lines = [nothing_found(result["ledger"], filters, ledger.count_states())]
-        else:
-            lines = ledger_lines(result, settle)
-            if needs_variable(ledger) and any("settle" in entry for entry in result["entries"]):
-                lines.append(f"The commands take the ledger from {LEDGER_VARIABLE}.")
+        ledger = reused_ledger(self, options.params, read_only=True)
+        result = list_entries(ledger, options.params)
+        result["text"] = _lines(ledger, result, options.params)
         if not result["exists"]:
-            return dict(result, text=lines)
-        if file and not self.keywords.check_mode:
-            write_entries(file, result["entries"], self.variable(DELIMITER) or ",")
-            lines = written_lines(file, result["entries"], settle_command(ledger, file))
+            return result
+        if file:
+            result["file"] = file
+            if not self.keywords.check_mode:
+                entries = result["entries"]
+                write_entries(file, entries, self.variable(DELIMITER) or ",")
+                result["text"] = written_lines(
+                    file, entries, settle_command(ledger.database.shown, file)
+                )
         if self.variable(SHOWS_TABLE):
-            show_lines(lines)
-        return dict(result, text=lines, **({"file": file} if file else {}))
+            show_lines(result["text"])
+        return result
+
+
+def _lines(ledger: Ledger, result: Returned, params: Params) -> list[str]:
+    """Return the entries as a table, or the line about there being none."""
+    entries = result["entries"]
+    if not entries:
+        filters = {name: params[name] for name in _FILTERS if params[name]}
+        return [nothing_found(ledger.where, filters, ledger.count_states())]
+    shown = ledger.database.shown
+    lines = ledger_lines(result, settle_commands(shown))
+    if not shown and any("settle" in entry for entry in entries):
+        lines.append(f"The commands take the ledger from {LEDGER_VARIABLE}.")
+    return lines

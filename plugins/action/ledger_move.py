@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from ..module_utils._task.options import Params
+from ..module_utils._fields import Params
+from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..module_utils._task.validation import Options
 from ..plugin_utils._ledger.location import open_ledger
 from ..plugin_utils._ledger.moving import move_ledger, open_source
 from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.ansible_core import Returned, run_id
+from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_waiting
+from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, waiting_of
 
 
 class ActionModule(LedgerAction):
@@ -26,24 +27,25 @@ class ActionModule(LedgerAction):
     spec = LEDGER_MOVE
 
     def work(self, options: Options) -> Returned:
-        params, check_mode = options.params, self.keywords.check_mode
+        params = options.params
+        check_mode = self.keywords.check_mode
         if params["to_base_url"] is not None:
             return self._move_entries(params, check_mode)
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
         required_by = "" if params["ledger_create"] else "ledger_create"
-        with self.signals.raised():
-            source = open_source(here, check_mode)
+        waiting = waiting_of(self)
 
         def open_target(read_only: bool) -> Ledger:
             with self.signals.raised():
                 target = open_ledger(there, read_only, required_by, moving=True)
-            target.database.interruptible = self.signals.raised
+            target.wait_like(waiting)
             return target
 
+        with self.signals.raised():
+            source = open_source(here, check_mode)
         with closing(source):
-            source.database.interruptible = self.signals.raised
-            show_waiting(self, source)
+            source.wait_like(waiting)
             return move_ledger(source, open_target, check_mode)
 
     def _move_entries(self, params: Params, check_mode: bool) -> Returned:

@@ -32,7 +32,8 @@ _READING: dict[str, Option] = {
 
 def from_csv(text: str, **given: object) -> object:
     """Return the items or entries in a CSV text, never to be templated."""
-    if not isinstance(text, (str, Undefined)):  # Jinja has a message of its own for that
+    # Jinja has a message of its own for that.
+    if not isinstance(text, (str, Undefined)):
         raise AnsibleFilterError("from_csv: it needs the text of a CSV file, and was given no text")
     options, problems = validated(_READING, {}, given)
     if problems:

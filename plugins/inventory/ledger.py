@@ -126,7 +126,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 self.display.warning(printable(left_out))
                 continue
             taken.add(name)
-            self._add(inventory, inventory_data(name), inventory_data(asset))
+            self._add_host(inventory, inventory_data(name), inventory_data(asset))
 
     def _location(self, configured: Any, path: str) -> str:
         """Return where the ledger is; raise InvalidInput.
@@ -144,15 +144,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if service:
             service = recorded_url("base_url", service)
         if not self.get_option("cache"):
-            found = self._read(location)
+            found = self._read_machines(location)
         else:
             key = self.get_cache_key(f"{path} {location}")
             if not cache or key not in self._cache:
-                self._cache[key] = self._read(location)
+                self._cache[key] = self._read_machines(location)
             found = self._cache[key]
         return [machine for machine in found if not service or service == machine[0]]
 
-    def _read(self, location: str) -> list[Machine]:
+    def _read_machines(self, location: str) -> list[Machine]:
         """Return every recorded virtual machine."""
         with closing(open_ledger(location, read_only=True)) as ledger:
             if ledger.is_new:
@@ -161,7 +161,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             found = ledger.entries(is_machine)
         return [(key.base_url, key.name, entry.asset) for key, entry in found]
 
-    def _add(self, inventory: InventoryData, name: str, asset: dict[str, Any]) -> None:
+    def _add_host(self, inventory: InventoryData, name: str, asset: dict[str, Any]) -> None:
         """Add a host with its variables, and those that the constructed options derive from them.
 
         Variables that another source has already given this host are kept.

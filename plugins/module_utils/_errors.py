@@ -21,8 +21,10 @@ from typing import Any, Callable, NamedTuple
 # Every entry to the collection imports this file before anything that needs a later Python.
 if sys.version_info < (3, 9):  # noqa: UP036 (ansible-core 2.16 still runs modules on older ones)
     raise ImportError(
-        "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python"
-        f" {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable}). Set ansible_python_interpreter, or install"
+        "infrastructure.services needs Python 3.9 or later, here and where"
+        " a module runs; this is Python"
+        f" {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable})."
+        " Set ansible_python_interpreter, or install"
         " ansible-core with a later Python"
     )
 
@@ -59,7 +61,8 @@ class Message(NamedTuple):
     """
 
     text: str  # the failure, the known effect, and the next step
-    asset: str = ""  # such as `virtual machine web01`; '' if it is about the whole task
+    # Such as `virtual machine web01`; '' if it is about the whole task.
+    asset: str = ""
     command: str = ""  # the shell command that lists the assets in doubt
     since: str = ""  # when the asset came into doubt
 
@@ -121,7 +124,9 @@ class InvalidInput(ServicesError):
         `effect`: what the task has certainly not done.
         """
         super().__init__(f"{option}: {problem}" if problem else option)
-        self.option, self.problem, self.effect = option, problem, effect
+        self.option = option
+        self.problem = problem
+        self.effect = effect
 
     def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
         """Return the error with the name by which the user gives the option, and with an effect."""

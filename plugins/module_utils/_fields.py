@@ -16,7 +16,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Match, NamedTuple, T
 # ISO 8601, extended or basic; an unquoted YAML timestamp becomes this form as text.
 _DATE_TIME = re.compile(
     r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
-    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
+    r"(?:[Tt]|[ ]+)(?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)"
+    r"(?:(?P=colon)(?P<second>\d\d)(?:[.,]\d+)?)?"
     r"[ ]*(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?",
     re.ASCII,
 )
@@ -32,6 +33,7 @@ Path = Tuple[str, ...]  # the keys that lead to a field
 DeepPath = Tuple["str | int", ...]  # the same, with places in lists
 Spec = Dict[str, Dict[str, Any]]  # the argument spec of options
 Asset = Dict[str, Any]  # the JSON of an asset, or a body
+Params = Dict[str, Any]  # the options of a task
 
 
 class Type(str):
@@ -75,7 +77,8 @@ def number(value: object) -> int | float:
             raise ValueError("must be a finite number")
         if value.is_integer() and abs(value) <= _EXACT:
             return int(value)
-    if abs(value) > sys.float_info.max:  # RFC 8259 section 6: many parsers read it as infinity
+    # RFC 8259 section 6: many parsers read it as infinity.
+    if abs(value) > sys.float_info.max:
         raise ValueError("must be smaller, to be a JSON number")
     return value
 
@@ -140,7 +143,9 @@ class Difference(NamedTuple):
 
     def describe(self, template: str) -> str:
         """Return the field and both values; `template`: `{wanted} asked for, {found} recorded`."""
-        values = template.format(wanted=_shown(self.wanted), found=_shown(self.found))
+        values = template.format(
+            wanted=_text_of_value(self.wanted), found=_text_of_value(self.found)
+        )
         return f"{self.field} ({values})"
 
     def named(self, wanted: str, found: str) -> dict[str, object]:
@@ -200,7 +205,7 @@ def leaves(value: object, path: DeepPath = ()) -> Iterator[tuple[DeepPath, objec
         yield path, value
 
 
-def as_json(value: object) -> dict[DeepPath, str]:
+def json_leaves(value: object) -> dict[DeepPath, str]:
     """Return each value that holds no others as JSON, by its path."""
     return {path: json.dumps(item, ensure_ascii=False) for path, item in leaves(value)}
 
@@ -215,7 +220,8 @@ def json_differences(
     one: object, other: object, absent: str = "none"
 ) -> list[tuple[str, str, str]]:
     """Return the fields whose JSON differs, with both values; `absent` stands for a missing one."""
-    before, after = as_json(one), as_json(other)
+    before = json_leaves(one)
+    after = json_leaves(other)
     found = []
     for path in {**before, **after}:
         values = before.get(path, absent), after.get(path, absent)
@@ -256,6 +262,6 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
     return one == other
 
 
-def _shown(value: object) -> str:
+def _text_of_value(value: object) -> str:
     text = "none" if value is ABSENT else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

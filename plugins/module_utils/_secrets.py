@@ -15,35 +15,42 @@ from typing import Any, Callable, Iterable, TypeVar
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from ._errors import Message
-from ._result import DATA, MASKING, NEVER, Result
+from ._result import DATA, MASKING, NEVER, Json, Result
 
 # The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
 PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
-SHORTEST = 8  # characters, from which on a credential is hardly a name or an id by chance
-_DISTINCT = 32  # characters, from which on one is hardly part of a longer word by chance
+# Characters, from which on a credential is hardly a name or an id by chance.
+SHORTEST = 8
+# Characters, from which on one is hardly part of a longer word by chance.
+_DISTINCT = 32
 
 # Names of parameters and headers whose values are credentials (SECURITY.md): by a match anywhere in
 # the name or by one of its words, unless the last word marks it as metadata: `subject_token_type`
 # is only the type.
 _CREDENTIAL = re.compile(
-    r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey|authorization|cookie|signature"
-    r"|^(?:authorization|device)?code$|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
+    r"passw|passphrase|passcode|secret|token|assertion|credential|apikey|privatekey"
+    r"|authorization|cookie|signature|^(?:authorization|device)?code$"
+    r"|(?<!idempotency)(?<!sort)(?<!partition)(?<!cache)(?<!surrogate)(?<!public)key$"
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CREDENTIAL_WORD = re.compile(
     "auth|authentication|bearer|hmac|jwt|mfa|otp|totp|pin|pwd|saml|sas|session|sid|sig|verifier"
 )
 _METADATA_WORDS = {"type", "method", "version", "algorithm", "alg", "user", "username", "email"}
-_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder each time
+# json.dumps would make an encoder each time.
+_json = json.JSONEncoder(ensure_ascii=False).encode
 _WEAK = (
-    f"A credential has fewer than {SHORTEST} characters, or is also part of a name, an id or another value of the task."
-    " Only messages mask it, since masking it elsewhere would change those values. Use a long one that is unlike them."
+    f"A credential has fewer than {SHORTEST} characters, or is also part"
+    " of a name, an id or another value of the task."
+    " Only messages mask it, since masking it elsewhere would change"
+    " those values. Use a long one that is unlike them."
 )
 _PASSWORD_OPTION = re.compile(
     r"(?:password|passwd|secret)\s*=\s*('(?:[^'\\]|\\.)*'|[^&\s]*)", re.IGNORECASE
 )
 _ESCAPE = re.compile("%[0-9A-F]{2}")
-_LONGEST_QUOTED = 1000  # characters; identity providers describe errors in a few hundred
+# Characters; identity providers describe errors in a few hundred.
+_LONGEST_QUOTED = 1000
 
 
 T = TypeVar("T")
@@ -61,7 +68,8 @@ def forms(secret: str) -> frozenset[str]:
     shown |= {secret, repr(secret)[1:-1], printable(secret)}
     in_json = {_in_json(secret)}
     in_json |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
-    shown |= in_json | {form.replace("/", r"\/") for form in in_json}  # as PHP escapes it
+    # As PHP escapes it.
+    shown |= in_json | {form.replace("/", r"\/") for form in in_json}
     return frozenset(shown - {""})
 
 
@@ -95,10 +103,10 @@ def password_in(*urls: str) -> set[str]:
     for url in urls:
         found += [text.strip("'") for text in _PASSWORD_OPTION.findall(url)]
         rest = url.partition("://")[2]
-        before, is_user_info, _host = rest.rpartition("@")
-        if is_user_info and ":" in before:
+        before = rest.rpartition("@")[0]
+        if ":" in before:
             found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
-    return {form for text in found for form in (text, unquote(text), unquote_plus(text))} - {""}
+    return {*found, *map(unquote, found), *map(unquote_plus, found)} - {""}
 
 
 def printable(text: str) -> str:
@@ -125,7 +133,7 @@ class Secrets:
     ) -> None:
         """`public`: options that are not secret, and the words of the interface.
 
-        `credentials`: the arguments for `add`.
+        `credentials`: the arguments for `mask`.
         """
         self._public = _json(public)
         self._everywhere: set[str] = set()
@@ -133,18 +141,20 @@ class Secrets:
         self._known: set[str] = set()
         self._one_at_a_time = threading.Lock()
         for credential, derived in credentials:
-            self.add(credential, derived)
+            self.mask(credential, derived)
 
-    def add(self, credential: str, derived: Iterable[str] = ()) -> None:
+    def mask(self, credential: str, derived: Iterable[str] = ()) -> None:
         """Mask a credential from now on, in any thread.
 
         `derived`: values made of it, which are never names.
         """
         if credential in self._known and not derived:
             return
-        with self._one_at_a_time:  # new sets, and only then known: another thread may be reading
+        # New sets, and only then known: another thread may be reading.
+        with self._one_at_a_time:
             shown = forms(credential)
-            written = frozenset(map(_in_json, shown | {unquote(credential)}))  # a URL quotes the id
+            # A URL quotes the id.
+            written = frozenset(map(_in_json, shown | {unquote(credential)}))
             is_part = any(form in self._public for form in written)
             is_public = is_part and (
                 len(credential) < _DISTINCT or _words(written).search(self._public)
@@ -177,6 +187,11 @@ class Secrets:
     def scrub_data(self, value: T) -> T:
         """Return data, such as a body, with masked credentials, except those that may be names."""
         return _each(value, self._masked) if _mentions([value], self._everywhere) else value
+
+    def recordable(self, data: Json) -> dict[str, Any]:
+        """Return data for a ledger: members that would be masked, or are already, are left out."""
+        recorded: dict[str, Any] = without_placeholders(self.scrub_data(data))
+        return recorded
 
     def scrub_message(self, value: Any) -> Any:
         """Return text for people, also within lists and dicts, with all credentials masked."""
@@ -243,7 +258,8 @@ def _words(secrets: frozenset[str]) -> re.Pattern[str]:
 def _mentions(values: Iterable[object], secrets: set[str]) -> bool:
     """Whether any secret occurs in the JSON of the values, which escapes letter by letter."""
     written = [_in_json(secret) for secret in secrets]
-    for value in values:  # one at a time: several hold the same answer, which may be large
+    # One at a time: several hold the same answer, which may be large.
+    for value in values:
         text = _json(value)
         if any(secret in text for secret in written):
             return True

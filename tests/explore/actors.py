@@ -271,10 +271,10 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
 
             ledger.note = note
             if as_list:
-                return editing.edit_entries(
-                    ledger, dict(entries=[entry], base_url=URL), False, _SECRETS
+                return editing.Editor(ledger, _SECRETS).edit_entries(
+                    dict(entries=[entry], base_url=URL)
                 )
-            return editing.edit_entry(ledger, entry, False, _SECRETS)
+            return editing.Editor(ledger, _SECRETS).edit_entry(entry)
 
     def act() -> None:
         if not run.told("", settle).get("failed"):
@@ -283,14 +283,14 @@ def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
     return run.world.add(run.process("user"), act)
 
 
-_write = editing._write
+_write = editing.Editor._write
 
 
-def written(ledger: Ledger, edits: list[editing.Edit], *more) -> dict:
+def written(editor: editing.Editor, edits: list[editing.Edit]) -> list[editing.Edit]:
     """Write what becomes of entries, once the user has noted what they are."""
     for edit in edits:
-        ledger.note(edit)
-    return _write(ledger, edits, *more)
+        editor.ledger.note(edit)
+    return _write(editor, edits)
 
 
 def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from contextlib import nullcontext
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     postgresql,
@@ -19,6 +18,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Kind,
     LedgerError,
     Use,
+    Waiting,
 )
 
 from .scheduler import World
@@ -109,7 +109,7 @@ class File:
     """Stands in for SqliteDatabase."""
 
     number = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    interruptible = nullcontext
+    waiting = Waiting()
 
     def __init__(self, place: Place) -> None:
         self._place, self._world = place, place.world

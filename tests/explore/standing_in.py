@@ -74,7 +74,7 @@ class StandingIn:
             for module, *names in _USERS:
                 for name in names:
                     patched.enter_context(mock.patch.object(module, name, self))
-            patched.enter_context(mock.patch.object(editing, "_write", written))
+            patched.enter_context(mock.patch.object(editing.Editor, "_write", written))
             library = SimpleNamespace(
                 Error=Error,
                 OperationalError=OperationalError,

@@ -147,7 +147,7 @@ def swept_report(path: str, names: list[str]) -> Iterator[object]:
         try:
             report = Report(path, "", "run", "https://service", is_plan=False)
             assets = assets_of(operation, Result(results=items))
-            problem = report.add(operation, assets, AboutList())
+            problem = report.add_list(operation, assets, AboutList())
             return dict(outcome="accepted", problem=problem)
         except InvalidInput as error:
             return Result.of_error(error).as_ansible()

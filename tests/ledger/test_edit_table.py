@@ -20,8 +20,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.reading import read_csv
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entries,
-    edit_entry,
+    Editor,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
@@ -168,7 +167,7 @@ def edit(
     try:
         if form == "one entry":
             params = validate(LEDGER_ENTRY, {"ledger": "x", **item}).valid()
-            return edit_entry(ledger, params, check_mode, Secrets())["edit"]
+            return Editor(ledger, Secrets(), check_mode).edit_entry(params)["edit"]
         items = {
             "a list": lambda: [item],
             "JSON": lambda: json.loads(
@@ -177,7 +176,7 @@ def edit(
             "CSV": lambda: read_csv(csv_of(state, identifier, changed_at), entries=True),
         }[form]()
         params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": items}).valid()
-        counts = edit_entries(ledger, params, check_mode, Secrets())["counts"]
+        counts = Editor(ledger, Secrets(), check_mode).edit_entries(params)["counts"]
     except ServicesError as error:
         return REFUSED if KEY.name in error.msg or form == "one entry" else error.msg
     return next(kind for kind, count in counts.items() if count and kind != "in_doubt")
@@ -195,7 +194,7 @@ def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(location, opene
         params = validate(
             LEDGER_ENTRIES, {"ledger": "x", "entries": read_csv(file, entries=True)}
         ).valid()
-        return edit_entries(ledger, params, False, Secrets())
+        return Editor(ledger, Secrets()).edit_entries(params)
 
     assert settle()["names"]["settled_absent"] == ["web01"]
     for newer in (ENTRIES[DONE], ENTRIES[UNKNOWN], None):
@@ -224,7 +223,7 @@ def test_an_entry_that_is_done_loses_no_field(location, opened, given):
     put(ledger, KEY, ENTRIES[DONE])
     item = {**item_of("present", None, None), "asset": given}
     params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": [item]}).valid()
-    assert edit_entries(ledger, params, False, Secrets())["changed"] is False
+    assert Editor(ledger, Secrets()).edit_entries(params)["changed"] is False
     assert ledger.get(KEY).asset == ASSET
 
 
@@ -234,7 +233,7 @@ def test_what_is_missing_is_added_to_an_entry_that_is_done(location, opened):
     given = {"id": "i-1", "tenant": "t", "attributes": {"vm_ram": "16"}}
     item = {**item_of("present", None, None), "asset": given}
     params = validate(LEDGER_ENTRIES, {"ledger": "x", "entries": [item]}).valid()
-    assert edit_entries(ledger, params, False, Secrets())["names"]["corrected"] == ["web01"]
+    assert Editor(ledger, Secrets()).edit_entries(params)["names"]["corrected"] == ["web01"]
     after = ledger.get(KEY)
     assert after.asset == {
         **ASSET,
@@ -253,5 +252,5 @@ def test_a_list_of_wishes_adopts_nothing(location, opened):
     ).valid()
     told = r"2 items are invalid: line 2 \(web01\), line 3 \(web02\).* its id is missing"
     with pytest.raises(ServicesError, match=told):
-        edit_entries(ledger, params, False, Secrets())
+        Editor(ledger, Secrets()).edit_entries(params)
     assert ledger.entries({}, bool) == []

@@ -35,6 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     Kind,
     LedgerError,
+    Waiting,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -332,7 +333,7 @@ def test_a_signal_ends_a_wait_for_those_who_write(path, opened, held):
     """
     ledger, stopped = opened(path), opened(path)
     with deferred() as signals, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        ledger.database.interruptible = signals.raised
+        ledger.wait_like(Waiting(signals.raised))
         if held == "turn":
             stopped.database.lock(0, wait=True)
         else:

@@ -20,7 +20,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._csv.reading import read_csv
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entries,
+    Editor,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
@@ -59,9 +59,8 @@ def edit(location, opened):
 
     def edit(*entries: object, check_mode: bool = False, **options) -> dict:
         given = {"ledger": "x", "base_url": URL, "entries": list(entries), **options}
-        return edit_entries(
-            ledger, validate(LEDGER_ENTRIES, given).valid(), check_mode, Secrets(), "this run"
-        )
+        editor = Editor(ledger, Secrets(), check_mode, "this run")
+        return editor.edit_entries(validate(LEDGER_ENTRIES, given).valid())
 
     edit.ledger, edit.location = ledger, location
     return edit

@@ -21,7 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entry,
+    Editor,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -77,8 +77,8 @@ def edit(location, opened, resource):
         params = validate(LEDGER_ENTRY, {**least, **options}).valid()
         known = Secrets()
         for secret in secrets:
-            known.add(secret)
-        return edit_entry(ledger, params, check_mode, known, "this run")
+            known.mask(secret)
+        return Editor(ledger, known, check_mode, "this run").edit_entry(params)
 
     edit.ledger, edit.key, edit.location = ledger, KEYS[resource], location
     return edit

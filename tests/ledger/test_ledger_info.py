@@ -18,7 +18,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entry,
+    Editor,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -199,9 +199,9 @@ def test_an_entry_that_is_listed_can_be_given_back(info, asset):
         "state": "present",
         "changed_at": None,
     }
-    edit_entry(info.ledger, {**key, "asset": asset}, False, Secrets())
+    Editor(info.ledger, Secrets()).edit_entry({**key, "asset": asset})
     (entry,) = info(names=["web09"])["entries"]
-    again = edit_entry(info.ledger, {**key, "asset": entry["asset"]}, False, Secrets())
+    again = Editor(info.ledger, Secrets()).edit_entry({**key, "asset": entry["asset"]})
     assert (again["changed"], again["asset"]) == (False, entry["asset"])
 
 

@@ -31,6 +31,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     Kind,
     LedgerError,
+    Waiting,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -167,7 +168,7 @@ def move(
     def watched(ledger: Ledger) -> Ledger:
         ledger.database.write = happening.around(ledger.database.write)
         if interruptible:
-            ledger.database.interruptible = interruptible
+            ledger.wait_like(Waiting(interruptible))
         opened.append(ledger)
         return ledger
 

@@ -13,7 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.item
     with_defaults,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import (
-    send_tasks,
+    ListTask,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
@@ -61,5 +61,5 @@ def run_list(
         store = open_ledger(location, check_mode)
         after = None if approved is None else 0
         ledger = recording(store, secrets, run, check_mode, after)
-    result = send_tasks(spec, params, tasks, context, ledger, approved)
+    result = ListTask(spec, params, context, ledger).carry_out(tasks, approved)
     return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}

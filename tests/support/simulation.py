@@ -106,7 +106,7 @@ class Fixed:
     def __init__(self, width: int) -> None:
         self.width, self.in_flight = width, 0
 
-    def wait(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return zero while there is room."""
         return 0.0 if self.in_flight < self.width else math.inf
 
@@ -115,11 +115,11 @@ class Fixed:
         self.in_flight += 1
         return Dispatch(0, now, self.in_flight, self.width, math.inf, False)
 
-    def completed(self, *_ended) -> None:
+    def adapt(self, *_ended) -> None:
         """Count one less."""
         self.in_flight -= 1
 
-    def item_failed(self, *_failure) -> None:
+    def note_failed_item(self, *_failure) -> None:
         """Change nothing."""
 
 

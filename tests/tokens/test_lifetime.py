@@ -55,7 +55,7 @@ def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):
         seen.append(kept.token())
     assert seen == ["token-1", "token-1", "token-2", "token-2"]
-    assert kept.renew("token-2")
+    kept.discard("token-2")
     assert kept.token() == "token-3"
 
 

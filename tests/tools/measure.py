@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure how much code `plugins/` is, and how far one task travels through it.
 
-    python tests/tools/measure.py [--trace]
+    python tests/tools/measure.py [--folders] [--trace [--verbose]]
 
 The first line counts lines of code (no documentation, docstring, comment or blank line; no doc
 fragment) and files. With `--trace`, one task with an SQLite ledger runs in the Ansible worker, from
 .build/collections (`make artifact`), under a profile hook
 (tests/support/plugins/callback/tracer.py); the second line counts how often the flow of calls and
-returns changes from one file of the collection to another, and how many files it visits.
+returns changes from one file of the collection to another, and how many files it visits. With
+`--verbose`, each change is a line: the file, and the function where the flow enters it.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def files() -> list[Path]:
 
 
 def trace(directory: Path) -> list[str]:
-    """Return the file of each call and return of one task, in order, without repeats of the same
-    file.
+    """Return the file and function of each call and return of one task, in order, without repeats
+    of the same file.
     """
     from support.emulating import emulating  # noqa: PLC0415  (only this needs an installed collection)
     from support.running import Ansible  # noqa: PLC0415
@@ -146,9 +147,13 @@ def main(arguments: list[str]) -> None:
     if "--trace" in arguments:
         with tempfile.TemporaryDirectory() as directory:
             visited = trace(Path(directory))
+        files_visited = {line.split()[0] for line in visited}
         print(
-            f"one task with a ledger: {len(visited) - 1} changes of file in {len(set(visited))} files"
+            f"one task with a ledger: {len(visited) - 1} changes of file in"
+            f" {len(files_visited)} files"
         )
+        if "--verbose" in arguments:
+            print("\n".join(visited))
 
 
 if __name__ == "__main__":

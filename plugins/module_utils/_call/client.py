@@ -27,7 +27,6 @@ from .settings import Settings
 from .tokens import (
     Credentials,
     FetchedToken,
-    GivenToken,
     Token,
     build_token_request,
     missing_scopes,
@@ -47,12 +46,15 @@ class Client:
     _token: str  # of the last attempt
 
     def __init__(self, settings: Settings, place: Place) -> None:
-        self.settings, self._place = settings, place
-        self.tokens: set[str] = set()  # all tokens that were used
+        self.settings = settings
+        self._place = place
+        self.tokens: set[str] = set()  # all fetched tokens that were used
         self.warnings: list[str] = []
-        self._effects: list[str] = []  # the known effect of each attempt that ended
+        # The known effect of each attempt that ended.
+        self._effects: list[str] = []
         self._in_flight = False
-        self._source: FetchedToken | GivenToken = GivenToken(settings.access_token or "")
+        # None: the user gives the token.
+        self._source: FetchedToken | None = None
         if settings.credentials:
             fetch = partial(self._fetch_token, settings.credentials)
             memory = place.token_memory(settings.credentials)
@@ -106,8 +108,7 @@ class Client:
 
     def _attempt_with_token(self, operation: Operation, request: Request) -> AttemptResult[Asset]:
         try:
-            self._token = self._source.token()
-            self.tokens.add(self._token)
+            self._token = self._current_token()
             headers = {**request.headers, "Authorization": f"Bearer {self._token}"}
             if self.settings.trace:
                 headers["traceparent"] = self.settings.trace.traceparent()
@@ -116,15 +117,27 @@ class Client:
             result = self._attempt(request._replace(headers=headers), read)
             self._effects.append(result.event.effect)
             if result.event == Event.UNAUTHORIZED:
-                result = result.because(f"{result.reason} (the token {self._source.origin})")
-        except ServicesError as error:  # there is no token, or nothing may be sent any more
+                origin = self._source.origin if self._source else "is that of access_token"
+                result = result.because(f"{result.reason} (the token {origin})")
+        except ServicesError as error:
+            # There is no token, or nothing may be sent any more.
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
         self._in_flight = False
         return result
 
+    def _current_token(self) -> str:
+        """Return the token for the next attempt; raise ServicesError if there is none."""
+        if not self._source:
+            return self.settings.access_token or ""
+        token = self._source.token()
+        self.tokens.add(token)
+        return token
+
     def _renew_token(self) -> bool:
         """Discard the token of the last attempt; return False if there can be no other."""
-        return self._source.renew(self._token)
+        if self._source:
+            self._source.discard(self._token)
+        return self._source is not None
 
     def _fetch_token(self, credentials: Credentials) -> Token:
         """Return a new token; raise TokenError.
@@ -153,7 +166,8 @@ class Client:
         renew: Callable[[], bool] = lambda: False,
     ) -> AttemptResult[Value]:
         """Make attempts until the policy allows no further one; return the result of the last."""
-        retries, longest = self.settings.retries, self.settings.retry_max_delay
+        retries = self.settings.retries
+        longest = self.settings.retry_max_delay
         return retry(attempt, method, retries, longest, self._place.wait, renew)
 
     def _attempt(

@@ -27,7 +27,8 @@ class Operation(NamedTuple):
     done: str  # the participle of that verb
     missing: str  # the meaning of a 404
     exists: str  # the meaning of a 409
-    repeat: str  # advice about running the task again when the outcome is unknown
+    # Advice about running the task again when the outcome is unknown.
+    repeat: str
 
 
 _EFFECTS = {
@@ -36,14 +37,17 @@ _EFFECTS = {
     UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
     ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
 }
-_LONGEST_ERROR = 20_000  # bytes; a longer body is not scrubbed, and so not shown
-_IDS = ("x-request-id", "x-correlation-id", "traceparent")  # of a request, in headers
+# Bytes; a longer body is not scrubbed, and so not shown.
+_LONGEST_ERROR = 20_000
+# Of a request, in headers.
+_IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 
 def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Asset]:
     """Return the result of an answered attempt: a 2xx with a JSON object is a success."""
     event, text = meaning(answer.status)
-    reason, value = text.format(**operation._asdict()), None
+    reason = text.format(**operation._asdict())
+    value = None
     if event == Event.SUCCESS:
         try:
             value = strict_json.decode_object(answer.body)

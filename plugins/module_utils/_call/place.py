@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, ContextManager, NamedTuple
+from typing import TYPE_CHECKING, Callable, ContextManager, NamedTuple
 
 from .._http.exchange import Sender
 from .._http.tls_context import ConnectionSettings
@@ -32,6 +32,9 @@ class ListStatus(NamedTuple):
 class Place:
     """A process that runs one task or list; each subclass overrides what differs there."""
 
+    # Makes a context within which a signal interrupts the task.
+    interruptible: Callable[[], ContextManager[object]] = nullcontext
+
     def __init__(self) -> None:
         self._memory = Memory()
 
@@ -52,10 +55,6 @@ class Place:
 
     def require_reader(self) -> None:
         """Raise ServicesError if nobody reads the result any more, so that nothing is sent."""
-
-    def interruptible(self) -> ContextManager[object]:
-        """Return a context within which a signal interrupts the task."""
-        return nullcontext()
 
     def wait(self, seconds: float) -> None:
         """Wait before a further attempt."""

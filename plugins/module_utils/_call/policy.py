@@ -61,7 +61,10 @@ _BY_STATUS = {
     308: (Event.REFUSED, f"{_REDIRECT}; set base_url to the new address of the service"),
     400: (
         Event.REFUSED,
-        "it is malformed, or a gateway requires a client certificate: set client_cert and client_key",
+        (
+            "it is malformed, or a gateway requires a client certificate: set client_cert and"
+            " client_key"
+        ),
     ),
     401: (
         Event.UNAUTHORIZED,
@@ -135,7 +138,8 @@ class AttemptResult(Generic[Value]):
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     value: Value | None = None  # of a success
-    details: Mapping[str, str] = field(default_factory=dict)  # for the result of a failure
+    # For the result of a failure.
+    details: Mapping[str, str] = field(default_factory=dict)
 
     def because(self, reason: str) -> AttemptResult[Value]:
         """Return the result with another reason."""
@@ -154,7 +158,8 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
         moment: datetime = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    if moment.utcoffset():  # HTTP has only UTC; one of its formats names no zone
+    # HTTP has only UTC; one of its formats names no zone.
+    if moment.utcoffset():
         return None
     now = now or datetime.now(timezone.utc)
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
@@ -185,12 +190,14 @@ def retry(
     `longest`: retry_max_delay in seconds; `renew`: discards the token, returns False if there can
     be no other.
     """
-    repeated, is_renewed = 0, False
+    repeated = 0
+    is_renewed = False
     while True:
         result = attempt()
         again = result.event.again[method]
         if again == NEW_TOKEN and not is_renewed and renew():
-            is_renewed, wait = True, 0.0
+            is_renewed = True
+            wait = 0.0
         elif again == AGAIN and repeated < retries:
             repeated += 1
             asked = retry_after(result.headers.get("Retry-After"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Mapping, NamedTuple
 
 from .._errors import InvalidInput
@@ -19,14 +20,17 @@ from .tokens import Credentials
 
 # Headers that the collection sets, or that belong to one connection (RFC 9110 section 7.6.1).
 _RESERVED = re.compile(
-    "accept|accept-encoding|authorization|connection|content-encoding|content-length|content-type|expect|host|keep-alive"
-    "|proxy-authorization|proxy-connection|te|traceparent|trailer|transfer-encoding|upgrade|user-agent",
+    "accept|accept-encoding|authorization|connection|content-encoding|content-length"
+    "|content-type|expect|host|keep-alive|proxy-authorization|proxy-connection|te"
+    "|traceparent|trailer|transfer-encoding|upgrade|user-agent",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
+# A token, RFC 9110 section 5.6.2.
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\xa0-\xff]*")  # printable Latin-1
 _TRACEPARENT = re.compile(
-    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})"
+    r"-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"
     r"(?P<more>-.*)?"  # of a later version
 )
 
@@ -57,7 +61,7 @@ class Settings:
     retries: int
     retry_max_delay: float  # seconds
 
-    @property
+    @cached_property
     def service(self) -> str:
         """The base_url by which ledgers and reports know the service."""
         return canonical_url(self.base_url)

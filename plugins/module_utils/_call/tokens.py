@@ -44,7 +44,8 @@ class Token(NamedTuple):
 
     value: str
     use_until: float  # seconds of time.time
-    scope: str | None = None  # granted; None: as requested (RFC 6749 section 5.1)
+    # Granted; None: as requested (RFC 6749 section 5.1)
+    scope: str | None = None
 
 
 class Credentials(NamedTuple):
@@ -82,23 +83,6 @@ class Memory:
         self._content = content
 
 
-class GivenToken:
-    """The token of the user."""
-
-    origin = "is that of access_token"
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def token(self) -> str:
-        """Return the token."""
-        return self._token
-
-    def renew(self, _refused: str) -> bool:
-        """Return False: it cannot be replaced."""
-        return False
-
-
 class FetchedToken:
     """A token that is fetched once for all holders of a memory, until it expires or is refused.
 
@@ -109,7 +93,9 @@ class FetchedToken:
     def __init__(
         self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory
     ) -> None:
-        self._credentials, self._fetch, self._memory = credentials, fetch, memory
+        self._credentials = credentials
+        self._fetch = fetch
+        self._memory = memory
 
     @property
     def origin(self) -> str:
@@ -130,12 +116,11 @@ class FetchedToken:
                 raise TokenError(known["error"])
             return _usable(known, time.time()) or self._fetch_for_all()
 
-    def renew(self, refused: str) -> bool:
-        """Discard the refused token, unless there is a newer one; return True: it can be replaced."""
+    def discard(self, refused: str) -> None:
+        """Discard the refused token, unless there is a newer one."""
         with self._memory.alone():
             if self._memory.read().get("token") == refused:
                 self._memory.write({})
-        return True
 
     def _fetch_for_all(self) -> str:
         try:
@@ -177,7 +162,8 @@ def build_token_request(credentials: Credentials) -> Request:
     """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""
     form = {"grant_type": "client_credentials"}
     headers = {**_FORM, "User-Agent": credentials.http_agent}
-    client_id, secret = credentials.client_id, credentials.client_secret
+    client_id = credentials.client_id
+    secret = credentials.client_secret
     if credentials.scopes:
         form["scope"] = " ".join(credentials.scopes)
     if client_id and secret and credentials.client_authentication == "basic":
@@ -211,7 +197,9 @@ def read_token(answer: Answer) -> AttemptResult[Token]:
 
 def _token_in(fields: Mapping[str, object]) -> Token:
     """Return the token of a successful answer; raise ValueError."""
-    value, kind, scope = fields.get("access_token"), fields.get("token_type"), fields.get("scope")
+    value = fields.get("access_token")
+    kind = fields.get("token_type")
+    scope = fields.get("scope")
     if not (isinstance(value, str) and TOKEN.fullmatch(value)):
         raise ValueError("without a usable access_token")
     if "token_type" in fields and str(kind).lower() != "bearer":
@@ -222,7 +210,8 @@ def _token_in(fields: Mapping[str, object]) -> Token:
 
 def _with_error(reason: str, fields: Mapping[str, object], status: int) -> str:
     """Return the reason with the error in the answer, and advice."""
-    error, description = fields.get("error"), fields.get("error_description")
+    error = fields.get("error")
+    description = fields.get("error_description")
     said = [for_message(text) for text in (error, description) if isinstance(text, str)]
     advice = _ADVICE.get(error if isinstance(error, str) else "") or _ADVICE.get(status)
     explained = ": ".join([reason, *said])

@@ -22,10 +22,12 @@ try:
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.exceptions import NewConnectionError
-except ImportError:  # a transport reports it; until then these are only bases of classes
+except ImportError:
+    # A transport reports it; until then these are only bases of classes.
     globals().update(HTTPConnection=object, HTTPSConnection=object)
 
-MAX_ATTEMPT_DELAY = 2.0  # seconds for one address, if there are more to try (RFC 8305 section 8)
+# Seconds for one address, if there are more to try (RFC 8305 section 8)
+MAX_ATTEMPT_DELAY = 2.0
 
 
 class FinalResponse(http.client.HTTPResponse):
@@ -34,16 +36,18 @@ class FinalResponse(http.client.HTTPResponse):
     fp: MeteredStream
 
     def begin(self) -> None:
-        meter = self.fp.meter
+        meter = self.fp.raw.meter
         super().begin()
         while self.status in (102, 103):
-            vars(self).update(headers=None)  # begin() does nothing once they are set
+            # begin() does nothing once they are set.
+            vars(self).update(headers=None)
             super().begin()
         meter.head = Head(self.status, self.headers)
         if self.length == 0:
             # A 204 or 304 has no body, whatever its headers say (RFC 9112 section 6.3).
             self.chunked = False
-            self.read(0)  # ends the answer; otherwise its connection would not be kept alive
+            # Ends the answer; otherwise its connection would not be kept alive.
+            self.read(0)
 
     def _read_next_chunk_size(self) -> int:
         """Return the size; raise ValueError, which http.client turns into IncompleteRead.
@@ -97,9 +101,11 @@ class MeteredConnection(HTTPConnection):
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.settimeout(max(seconds, 0.001))  # 0 would not wait for the connection at all
+            # 0 would not wait for the connection at all.
+            sock.settimeout(max(seconds, 0.001))
             sock.connect(address)
-            sock.settimeout(self.meter.left())  # for the TLS handshake, which it bounds as a whole
+            # For the TLS handshake, which it bounds as a whole.
+            sock.settimeout(self.meter.left())
         except OSError:
             sock.close()
             raise
@@ -108,7 +114,8 @@ class MeteredConnection(HTTPConnection):
 
     def _tunnel(self) -> None:
         """Ask the proxy, whose answer may come slowly; CONNECT contains nothing of the request."""
-        meter, sock = self.meter, self.sock
+        meter = self.meter
+        sock = self.sock
         meter.phase = Phase.PROXY
         self.sock = MeteredSocket(sock, meter, counting=False)
         try:

@@ -68,7 +68,8 @@ def body_framing(headers: Mapping[str, str]) -> tuple[str, int | None]:
     lengths = _content_lengths(headers)
     if not all(length.isascii() and length.isdigit() for length in lengths):
         return "its Content-Length is not a number", None
-    problem, length = _framing_problem(headers, lengths), None
+    problem = _framing_problem(headers, lengths)
+    length = None
     if lengths and not problem:
         length = _number(lengths.pop())
         if length > MAX_ANSWER:

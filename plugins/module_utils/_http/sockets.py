@@ -62,8 +62,10 @@ class Meter:
         self.via = via
         self.deadline = time.monotonic() + timeout
         self.phase = Phase.REQUEST
-        self.peer = ""  # host and port of a new connection; empty on one that is reused
-        self.sent = False  # whether a byte of the request was handed to the kernel
+        # Host and port of a new connection; empty on one that is reused.
+        self.peer = ""
+        # Whether a byte of the request was handed to the kernel.
+        self.sent = False
         self.ended = False  # the peer closed its side
         self.left_over = False  # bytes arrived after the end of the answer
         self.received = 0  # bytes, including a proxy's answer to CONNECT
@@ -100,7 +102,9 @@ class _Reader(io.RawIOBase):
     finished = False  # whether reading has ended
 
     def __init__(self, sock: socket.socket, meter: Meter, flush: Callable[[], None]) -> None:
-        self._sock, self.meter, self._flush = sock, meter, flush
+        self._sock = sock
+        self.meter = meter
+        self._flush = flush
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
@@ -137,15 +141,10 @@ class MeteredStream(io.BufferedReader):
 
     raw: _Reader
 
-    @property
-    def meter(self) -> Meter:
-        """The meter of the socket."""
-        return self.raw.meter
-
     def close(self) -> None:
         if not self.closed:
             self.raw.finished = True
-            self.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
+            self.raw.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
         super().close()
 
 
@@ -153,7 +152,9 @@ class MeteredSocket:
     """A connected socket, plain or TLS; `counting` is off while a proxy is asked for a tunnel."""
 
     def __init__(self, sock: socket.socket, meter: Meter, counting: bool = True) -> None:
-        self._sock, self._meter, self._counting = sock, meter, counting
+        self._sock = sock
+        self._meter = meter
+        self._counting = counting
         # The header block, until the body follows: sending both in one segment is faster.
         self._held = b""
 
@@ -177,7 +178,8 @@ class MeteredSocket:
             self._hand_over(self._held)
 
     def _hand_over(self, data: bytes) -> None:
-        view, self._held = memoryview(data), b""
+        view = memoryview(data)
+        self._held = b""
         while view:
             self._sock.settimeout(self._meter.left())
             if self._counting:
@@ -191,12 +193,14 @@ def look_up(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
     The C library has no timeout for it. So it runs in a thread, which is abandoned if it is late.
     Raises socket.gaierror or socket.timeout.
     """
-    if host.replace(".", "").isdigit() or ":" in host:  # an address: nothing to look up
+    # An address: nothing to look up.
+    if host.replace(".", "").isdigit() or ":" in host:
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
     found: Future[Sequence[AddressInfo]] = Future()
     try:
         threading.Thread(target=_resolve, args=(host, port, found), daemon=True).start()
-    except RuntimeError:  # a limit on threads; better without a time limit than not at all
+    except RuntimeError:
+        # A limit on threads; better without a time limit than not at all.
         _resolve(host, port, found)
     try:
         return found.result(seconds)

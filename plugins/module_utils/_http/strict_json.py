@@ -14,7 +14,8 @@ from .._errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 4300
-MAX_SIGNS = 300_000  # brackets, commas and colons in an answer: each may take 180 bytes of memory
+# Brackets, commas and colons in an answer: each may take 180 bytes of memory.
+MAX_SIGNS = 300_000
 # Ansible turns dicts with such a key into its own objects.
 _RESERVED = {"__ansible_type", "__ansible_unsafe", "__ansible_vault"}
 _NOT_UTF_8 = "it is not UTF-8, or contains a lone surrogate"
@@ -39,6 +40,11 @@ def encode(value: object, option: str) -> bytes:
     except (TypeError, ValueError):
         why = "contains a value that JSON cannot represent (NaN, infinity, a date, a huge number)"
         raise InvalidInput(option, why) from None
+
+
+def texts_of(options: dict[str, object]) -> dict[str, str]:
+    """Return the value of each option as JSON; raise InvalidInput if JSON has none for it."""
+    return {option: encode(value, option).decode("utf-8") for option, value in options.items()}
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:
@@ -79,7 +85,8 @@ def decode(text: str) -> Any:
 
 def depth(value: object) -> int:
     """Return how deep objects and arrays are nested; MAX_DEPTH + 1 for more than MAX_DEPTH."""
-    levels, layer = 0, [value]
+    levels = 0
+    layer = [value]
     while levels <= MAX_DEPTH:
         inner: list[object] = []
         containers = [item for item in layer if isinstance(item, (dict, list))]
@@ -87,7 +94,8 @@ def depth(value: object) -> int:
             break
         for item in containers:
             inner += item.values() if isinstance(item, dict) else item
-        levels, layer = levels + 1, inner
+        levels = levels + 1
+        layer = inner
     return levels
 
 

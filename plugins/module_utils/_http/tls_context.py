@@ -33,7 +33,8 @@ class ConnectionSettings(NamedTuple):
     ca_path: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
-    system_trust: tuple[str | None, ...] = ()  # SSL_CERT_FILE and SSL_CERT_DIR, which OpenSSL reads
+    # SSL_CERT_FILE and SSL_CERT_DIR, which OpenSSL reads.
+    system_trust: tuple[str | None, ...] = ()
 
 
 def tls_context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
@@ -46,7 +47,8 @@ def tls_context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
         return _new_context(settings._replace(connect_timeout=0, proxies=Proxies()), certifi)
 
 
-@lru_cache(maxsize=8)  # loading the authorities of the system and of certifi takes about 75 ms
+# Loading the authorities of the system and of certifi takes about 75 ms.
+@lru_cache(maxsize=8)
 def _new_context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
     if not settings.validate_certs:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -67,7 +69,8 @@ def _trust_what_uri_does(context: ssl.SSLContext) -> None:
     # The import takes 30 ms, which only TLS should cost.
     from ansible.module_utils import urls  # noqa: PLC0415
 
-    with suppress(ssl.SSLError, ValueError):  # one is malformed, or there are none
+    # One is malformed, or there are none.
+    with suppress(ssl.SSLError, ValueError):
         context.load_verify_locations(cadata=urls.get_ca_certs()[-2])
 
 

@@ -70,7 +70,8 @@ class Transport:
         # By the URL of the proxy, '' for a direct connection, and whether there is TLS.
         self._managers: dict[tuple[str, bool], urllib3.PoolManager] = {}
         self._last_route: _Route | None = None  # all creations have one URL
-        self._last_used: dict[str, float] = {}  # when the connection to each origin was last used
+        # When the connection to each origin was last used.
+        self._last_used: dict[str, float] = {}
         # Origins that close idle connections early, perhaps as one is used again.
         self._closes_early: set[str] = set()
 
@@ -113,20 +114,21 @@ class Transport:
     def _exchange(self, request: Request, proxy: str) -> Answer:
         """Send the request and read its answer; raise AttemptFailed."""
         try:
-            response = self._open(request, proxy)
-        except InvalidHeader:  # urllib3 has read all headers, so it is an answer
+            response = self._send_request(request, proxy)
+        except InvalidHeader:
+            # urllib3 has read all headers, so it is an answer.
             head = self._meter.whole_head()
             problem = "it has two Content-Lengths"
             return Answer(head.status, CaseInsensitiveDict(head.headers.items()), problem=problem)
         try:
             self._meter.whole_head()
-            return self._read(response)
+            return self._read_body(response)
         finally:
             if not response.closed:  # there may be more to read
                 response.close()
             response.release_conn()
 
-    def _open(self, request: Request, proxy: str) -> urllib3.BaseHTTPResponse:
+    def _send_request(self, request: Request, proxy: str) -> urllib3.BaseHTTPResponse:
         """Send the request and read the header block.
 
         Raises AttemptFailed, or InvalidHeader for two Content-Lengths.
@@ -190,11 +192,14 @@ class Transport:
             context.check_hostname = False
         return context
 
-    def _read(self, response: urllib3.BaseHTTPResponse) -> Answer:
+    def _read_body(self, response: urllib3.BaseHTTPResponse) -> Answer:
         """Read the body, and check that it is complete (RFC 9112 section 6.3) and not too long."""
-        status, headers, meter = response.status, response.headers, self._meter
+        status = response.status
+        headers = response.headers
+        meter = self._meter
         problem, length = exchange.body_framing(headers)
-        cut, body = False, b""
+        cut = False
+        body = b""
         try:
             if not problem and status >= 200:
                 body = b"".join(_pieces(response, length))

@@ -20,7 +20,8 @@ from urllib.request import getproxies_environment
 
 from .._errors import AttemptFailed, InvalidInput
 
-_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # of a URI: appendix A
+# Of a URI: appendix A.
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 # Libraries remove a segment of such dots as one of dots.
 _ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)
@@ -140,7 +141,8 @@ class Proxies(NamedTuple):
     def for_url(self, url: str) -> str:
         """Return the proxy for a URL that checked_url accepts, '' for a direct connection."""
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS[parts.scheme]
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port or _PORTS[parts.scheme]
         entries = self.exceptions.lower().replace(",", " ").split()
         if any(_covers(entry, host, port) for entry in entries):
             return ""

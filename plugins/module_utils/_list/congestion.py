@@ -50,7 +50,9 @@ class Rate:
 
     def __init__(self) -> None:
         self._successes: deque[float] = deque(maxlen=1024)
-        self._base, self._passed, self._round = math.inf, 0.0, _SHORTEST_ROUND
+        self._base = math.inf
+        self._passed = 0.0
+        self._round = _SHORTEST_ROUND
         self._searching = False
         self._next = -math.inf
 
@@ -60,16 +62,16 @@ class Rate:
             return self._base * 2 ** min(self._passed / self._round, 10)
         return self._base * (1 + 0.1 * (self._passed / _RECOVERY - 1) ** 3)
 
-    def wait(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return the seconds until the next dispatch, negative when it is overdue."""
         return self._next - now
 
-    def dispatched(self, now: float) -> None:
+    def note_dispatch(self, now: float) -> None:
         """Record a dispatch."""
         self._next = max(self._next, now) + 1 / self.now()
         self._passed += 1 / self.now()
 
-    def succeeded(self, dispatch: Dispatch, now: float) -> None:
+    def note_success(self, dispatch: Dispatch, now: float) -> None:
         """Record a success."""
         self._successes.append(now)
         self._round = max(_SHORTEST_ROUND, now - dispatch.at)
@@ -83,7 +85,8 @@ class Rate:
         else:
             guess = 0 if self._searching else (dispatch.rate + got) / 2
             self._base = max(dispatch.rate / math.sqrt(2), guess, got)
-        self._searching, self._passed = first, 0.0
+        self._searching = first
+        self._passed = 0.0
 
     def pause(self, refusals: int, longest: float, now: float) -> None:
         """Pause dispatching, for longer with each consecutive 429, at most `longest` seconds."""
@@ -97,9 +100,11 @@ class CongestionControl:
         """`most`: upper bound of the width; `longest_wait`: of a pause or Retry-After, seconds."""
         self.width = float(min(FIRST, most))
         self.failing = False  # whether nothing has succeeded since a failure
-        self.stop_reason = ""  # why no more requests may be sent, empty while they may
+        # Why no more requests may be sent, empty while they may.
+        self.stop_reason = ""
         self.in_flight = 0
-        self._most, self._longest_wait = most, longest_wait
+        self._most = most
+        self._longest_wait = longest_wait
         self._doubling = True
         self._rate = Rate()
         self.dispatched = 0  # requests so far
@@ -108,24 +113,24 @@ class CongestionControl:
         self._held_until = -math.inf
         self._failed_in_a_row = self._refused_in_a_row = 0
 
-    def wait(self, now: float) -> float:
+    def seconds_left(self, now: float) -> float:
         """Return the seconds until the next request may be sent, infinity if it waits for others."""
         room = 1 if self.failing else int(self.width + 1e-6)
         if self.stop_reason or self.in_flight >= room:
             return math.inf
-        return max(0.0, self._held_until - now, self._rate.wait(now))
+        return max(0.0, self._held_until - now, self._rate.seconds_left(now))
 
     def dispatch(self, now: float) -> Dispatch:
-        """Count a request as sent; the caller asks `wait` first."""
+        """Count a request as sent; the caller asks `seconds_left` first."""
         self.dispatched += 1
         self.in_flight += 1
         dispatch = Dispatch(
             self.dispatched, now, self.in_flight, self.width, self._rate.now(), self.failing
         )
-        self._rate.dispatched(now)
+        self._rate.note_dispatch(now)
         return dispatch
 
-    def completed(
+    def adapt(
         self, dispatch: Dispatch, feedback: str, now: float, retry_after: float | None = None
     ) -> None:
         """Adapt to how an attempt ended; `retry_after`: the seconds of its Retry-After."""
@@ -142,14 +147,15 @@ class CongestionControl:
     def _back_off(self, dispatch: Dispatch, feedback: str, now: float) -> None:
         self._backed_off_at = self.dispatched
         if feedback == OVERLOADED and not self.failing:
-            self.width, self._doubling = max(1.0, self.width / 2), False
+            self.width = max(1.0, self.width / 2)
+            self._doubling = False
         elif feedback == RATE_LIMITED:
             if not self.failing:
                 self._rate.lower(dispatch, now)
             self._rate.pause(self._refused_in_a_row, self._longest_wait, now)
             self._refused_in_a_row += 1
 
-    def item_failed(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
+    def note_failed_item(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
         """Note that an item failed although the service did not reject it.
 
         `dispatch`: of its last request, if any; `left_in_doubt`: whether overload left it in doubt,
@@ -166,8 +172,10 @@ class CongestionControl:
             )
 
     def _grow(self, dispatch: Dispatch, now: float) -> None:
-        self._rate.succeeded(dispatch, now)
-        self.failing, self._failed_in_a_row, self._refused_in_a_row = False, 0, 0
+        self._rate.note_success(dispatch, now)
+        self.failing = False
+        self._failed_in_a_row = 0
+        self._refused_in_a_row = 0
         if dispatch.number <= self._backed_off_at:
             return
         self._held_until = -math.inf

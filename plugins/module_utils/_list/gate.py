@@ -30,8 +30,10 @@ class Item:
 
     number: int
     attempts: int = 0
-    feedback: str = ""  # of the last attempt; empty before the first, and while one is in flight
-    waits: list[tuple[float, float]] = field(default_factory=list)  # after 429s: begin, seconds
+    # Of the last attempt; empty before the first, and while one is in flight.
+    feedback: str = ""
+    # After 429s: begin, seconds.
+    waits: list[tuple[float, float]] = field(default_factory=list)
     dispatch: Dispatch | None = None  # while it may send
     last_dispatch: Dispatch | None = None
     was_refused: bool = False  # whether the closed gate kept it from an attempt
@@ -61,16 +63,19 @@ class Limits:
         named: Callable[[str], str] = str,
     ) -> None:
         """`failures`: items that failed before; `named`: the user's name of an option."""
-        self._max_unknown, self._max_failures = max_unknown, max_failures
-        self._unknown, self._failures, self._named = 0, failures, named
+        self._max_unknown = max_unknown
+        self._max_failures = max_failures
+        self._unknown = 0
+        self._failures = failures
+        self._named = named
 
     def count(self, failed: bool, in_doubt: bool) -> None:
         """Count an item that ended."""
         self._failures += failed
         self._unknown += in_doubt
 
-    def why_to_stop(self) -> str:
-        """Return why the list stops, '' while it goes on."""
+    def reached(self) -> str:
+        """Return the limit that stops the list, '' while it goes on."""
         if 0 < self._max_unknown <= self._unknown:
             many = "the first" if self._max_unknown == 1 else str(self._max_unknown)
             option = f"{self._named('max_unknown')}: {self._max_unknown}"
@@ -101,7 +106,8 @@ class Gate:
         self.begun: dict[int, Item] = {}  # items that have not ended yet
         self.ended: list[Item] = []
         self.lock = threads.RLock()
-        self._control, self._limits = control, limits
+        self._control = control
+        self._limits = limits
         # A heap: the earliest time for each item, and the item's number.
         self._pending = [(0.0, number) for number in range(items)]
         self._may_begin = threads.Condition(self.lock)
@@ -126,7 +132,7 @@ class Gate:
         with self.lock:
             if not item.dispatch:
                 self._going_on += 1
-                item.dispatch = self._wait(self._may_go_on, self._control.wait)
+                item.dispatch = self._wait(self._may_go_on, self._control.seconds_left)
                 self._going_on -= 1
             if self.reason or not item.dispatch:
                 item.was_refused = True
@@ -144,8 +150,10 @@ class Gate:
             if not item.dispatch:
                 return
             now = self.clock()
-            self._control.completed(item.dispatch, feedback, now, retry_after)
-            item.feedback, item.last_dispatch, item.dispatch = feedback, item.dispatch, None
+            self._control.adapt(item.dispatch, feedback, now, retry_after)
+            item.feedback = feedback
+            item.last_dispatch = item.dispatch
+            item.dispatch = None
             if feedback == RATE_LIMITED:
                 item.waits.append((now, 0.0))
             self._wake()
@@ -172,7 +180,7 @@ class Gate:
             is_undecided = in_doubt or item.lacked_room or result.outcome == NOT_SENT
             if result.failed and is_undecided:
                 lost_to_overload = in_doubt and item.feedback == OVERLOADED
-                self._control.item_failed(item.last_dispatch, lost_to_overload)
+                self._control.note_failed_item(item.last_dispatch, lost_to_overload)
             self._limits.count(result.failed, in_doubt)
             self._keep_limits()
 
@@ -195,7 +203,7 @@ class Gate:
         return len(self._pending)
 
     def _keep_limits(self) -> None:
-        reason = self._limits.why_to_stop()
+        reason = self._limits.reached()
         if reason:
             self.stop(reason)
 
@@ -227,7 +235,7 @@ class Gate:
         if self._going_on or (self._control.failing and lacks_room):
             return math.inf
         due, _number = self._pending[0]
-        return max(due - now, self._control.wait(now))
+        return max(due - now, self._control.seconds_left(now))
 
     def _wake(self) -> None:
         """Wake as many threads as may send now."""

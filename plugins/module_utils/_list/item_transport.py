@@ -67,10 +67,13 @@ class Connections:
 class ItemTransport:
     """The transport of one item: requests to the service pass the gate, token requests do not."""
 
-    has_sent = False  # whether a byte of the last attempt was handed to the socket
+    # Whether a byte of the last attempt was handed to the socket.
+    has_sent = False
 
     def __init__(self, connections: Connections, gate: Gate, item: Item) -> None:
-        self._connections, self._gate, self._item = connections, gate, item
+        self._connections = connections
+        self._gate = gate
+        self._item = item
 
     def send_once(self, request: Request, timeout: float) -> Answer:
         """Make one attempt, within `timeout` seconds.
@@ -81,7 +84,8 @@ class ItemTransport:
             return self._send(request, timeout)
         if not self._gate.enter(self._item):
             raise ServicesError("no further attempt was made, because the task was stopping")
-        feedback, seconds = NEUTRAL, None
+        feedback = NEUTRAL
+        seconds = None
         try:
             answer = self._send(request, timeout)
             feedback = _feedback(answer.status)
@@ -105,7 +109,8 @@ class ItemPlace(Place):
     """The place of one item: its list decides when it sends and waits."""
 
     def __init__(self, place: Place, connections: Connections, gate: Gate, item: Item) -> None:
-        self._place, self._gate = place, gate
+        self._place = place
+        self._gate = gate
         self._transport = ItemTransport(connections, gate, item)
 
     def connect(self, settings: ConnectionSettings) -> ItemTransport:

@@ -13,18 +13,18 @@ from dataclasses import replace
 from typing import Any, Mapping
 
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
-from .._fields import json_differences
+from .._fields import Params, json_differences
 from .._result import Json
 from .._secrets import Secrets, for_message
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
-from .._task.task import Planned, Task
+from .._task.task import ListRecorder, Planned, Task
 from .._task.validation import shown, validated
 
 _VERBATIM = (".body", ".current")  # options in which a null is a value
 
 
-def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = False) -> list[Task]:
+def prepare_all(spec: ModuleSpec, params: Params, check_mode: bool = False) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     settings = settings_from(params, check_mode)
     in_range("concurrency", params["concurrency"], 1, MOST_AT_ONCE)
@@ -33,10 +33,11 @@ def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = Fal
     given = {name: params[name] for name in ("force", *spec.shared)}
     faults = Faults(spec)
     tasks: list[Task] = []
-    first: dict[str, int] = {}  # the number of the first item, by its name or id
+    # The number of the first item, by its name or id.
+    first: dict[str, int] = {}
     for number, item in enumerate(params[spec.option]):
         try:
-            wanted = spec.sent.read({**validated_item(spec, item), **given})
+            wanted = spec.sent.wanted({**validated_item(spec, item), **given})
         except ServicesError as error:
             faults.add(number, item, error.msg)
             continue
@@ -51,7 +52,7 @@ def prepare_all(spec: ModuleSpec, params: dict[str, Any], check_mode: bool = Fal
     return tasks
 
 
-def with_defaults(spec: ModuleSpec, params: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(spec: ModuleSpec, params: Params) -> Params:
     """Return the options with `defaults` merged into each item."""
     defaults = params["defaults"]
     if not defaults:
@@ -71,7 +72,7 @@ def merged(below: Any, above: Any, name: str = "") -> Any:
     return found
 
 
-def place_of(number: int, item: Any) -> str:
+def place_of(number: int, item: object) -> str:
     """Return the line of an item in a file, or its place in the list."""
     if isinstance(item, dict) and "line" in item:
         return f"line {item['line']}"
@@ -83,13 +84,15 @@ class Faults:
 
     def __init__(self, spec: ModuleSpec) -> None:
         self._spec = spec
-        self._items: dict[str, list[str]] = {}  # by fault, the items that have it
+        # By fault, the items that have it.
+        self._items: dict[str, list[str]] = {}
 
-    def add(self, number: int, item: Any, msg: str) -> None:
+    def add(self, number: int, item: object, msg: str) -> None:
         """Add a fault of one item; raise InvalidInput at once for a module without a list."""
         if not self._spec.option:
             raise InvalidInput(msg)
-        label, key = place_of(number, item), None
+        label = place_of(number, item)
+        key = None
         if isinstance(item, dict):
             key = item.get(self._spec.key) or item.get("id")
         if key and isinstance(key, (str, int)):
@@ -107,7 +110,7 @@ class Faults:
         raise InvalidInput(self._spec.option, f"{count:,} {items_are} invalid: {told}.")
 
 
-def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
+def validated_item(spec: ModuleSpec, item: object) -> Params:
     """Return the options of one item; raise ServicesError with all its faults."""
     if not isinstance(item, dict):
         instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
@@ -119,12 +122,14 @@ def validated_item(spec: ModuleSpec, item: Any) -> dict[str, Any]:
 
 
 def require_approved(
-    planned: list[Planned], approved: Mapping[str, Json], secrets: Secrets, ledger: Any = None
+    planned: list[Planned],
+    approved: Mapping[str, Json],
+    secrets: Secrets,
+    ledger: ListRecorder | None,
 ) -> None:
     """Raise InvalidInput unless each asset to send is approved and was not created since.
 
-    `approved`: the bodies of the plan, by name or id, with masked credentials; `ledger`: a
-    ListRecording.
+    `approved`: the bodies of the plan, by name or id, with masked credentials.
     """
     to_send = [
         (each.task, each.plan.body) for each in planned if each.plan and not each.plan.settled

@@ -16,7 +16,8 @@ from .._secrets import for_message
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
-    "ansible-runner and AWX drop a result of more than 700,000 characters, and this one is near that or above. Set"
+    "ansible-runner and AWX drop a result of more than 700,000"
+    " characters, and this one is near that or above. Set"
     " results to problems, and {} to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "results says what is known of each, and what to do."
@@ -30,6 +31,11 @@ _EFFECTS = {
     ACCEPTED: "accepted without a usable answer",
 }
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
+_TELLING_PLANS = (
+    "differs",
+    "in_doubt",
+    "update",
+)  # they tell what the warning tells, in fewer words
 
 
 class ListResult:
@@ -42,42 +48,43 @@ class ListResult:
         self.warnings: list[str] = []  # about all items together
         # Names that are recorded but not listed, None if the ledger was not read.
         self.not_listed: list[str] | None = None
-        self._spec, self._labels, self._fields = spec, labels, fields
+        self._spec = spec
+        self._labels = labels
+        self._fields = fields
         self._noun = spec.sent.operation.noun
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
         # By the text, and whether it is about one asset.
         self._item_warnings: dict[tuple[Message, bool], list[str]] = {}
-        self.total, self.added, self.failed = len(labels), 0, 0
+        self.total = len(labels)
+        self.added = 0
+        self.failed = 0
         self._reason = ""  # why the list stopped
 
     def add(self, number: int, result: Result) -> None:
         """Add the result of one item."""
-        label, msg = self._labels[number], result.msg
-        if result.warnings and not msg.text:
-            assets = [warning.asset for warning in result.warnings if warning.asset]
-            text = " ".join(warning.text for warning in result.warnings)
-            msg = Message(text, assets[0] if assets else "")
-        is_told = result.plan in (
-            "differs",
-            "in_doubt",
-            "update",
-        )  # the plan shows the same in fewer words
+        label = self._labels[number]
         for warning in result.warnings:
-            if not (is_told and warning.asset):
-                same = warning._replace(asset="", since=""), bool(warning.asset)
-                self._item_warnings.setdefault(same, []).append(label)
-        attempts = result.request_attempts or 0
+            if warning.asset and result.plan in _TELLING_PLANS:
+                continue
+            same = warning._replace(asset="", since="")
+            labels = self._item_warnings.setdefault((same, bool(warning.asset)), [])
+            labels.append(label)
         self._items[number] = result.but(
-            item=label, msg=msg, warnings=(), request_attempts=attempts, more=self._hidden
+            item=label,
+            msg=_message_of(result),
+            warnings=(),
+            request_attempts=result.request_attempts or 0,
+            more=self._hidden,
         )
         self.added += 1
         self.failed += result.failed
 
     def skip(self, number: int, reason: str) -> None:
         """Add an item that was not started; it keeps its plan."""
-        self._reason, before = reason, self._items[number]
+        self._reason = reason
+        before = self._items[number]
         asset = f"{self._noun} {self._labels[number]}"
         msg = Message(f"it was not started: {reason}. Nothing was sent for it.", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
@@ -92,7 +99,8 @@ class ListResult:
 
         `next_step`: where the user finds the details of each item.
         """
-        items, counts = self._items, self._counts()
+        items = self._items
+        counts = self._counts()
         diffs = [item.diff for item in items if item.diff is not None]
         changing = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
         is_failed = bool(counts["failed"] or counts["not_begun"])
@@ -144,7 +152,8 @@ class ListResult:
 
     def _msg(self, counts: dict[str, int], next_step: str) -> str:
         """Return the failures, the items that were not started, and the next step."""
-        done, parts = self._spec.sent.operation.done, []
+        done = self._spec.sent.operation.done
+        parts = []
         failed = [item for item in self._items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
@@ -180,6 +189,15 @@ class ListResult:
         return unique
 
 
+def _message_of(result: Result) -> Message:
+    """Return the message of an item, made of its warnings if it has none of its own."""
+    if result.msg.text or not result.warnings:
+        return result.msg
+    assets = [warning.asset for warning in result.warnings if warning.asset]
+    text = " ".join(warning.text for warning in result.warnings)
+    return Message(text, assets[0] if assets else "")
+
+
 def _known_effects(failed: list[Result]) -> str:
     """Return how many failed items have each known effect, in words."""
     graver_last = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
@@ -210,7 +228,8 @@ def _is_large(result: Result) -> bool:
 def _of_changes(diff: Json) -> Json:
     """Return a diff with only the fields and attributes that change."""
     before, after = _differing(diff["before"], diff["after"])
-    old, new = before.get("attributes"), after.get("attributes")
+    old = before.get("attributes")
+    new = after.get("attributes")
     if isinstance(old, dict) and isinstance(new, dict):
         before["attributes"], after["attributes"] = _differing(old, new)
     return {**diff, "before": before, "after": after}

@@ -28,9 +28,12 @@ class Scheduler:
 
         `threads`: the module threading, or a fake.
         """
-        self.is_ending = False  # whether it only waits for the requests in flight
-        self._gate, self._do = gate, do
-        self._running, self._crash = 0, ""  # threads, and why one of them crashed
+        # Whether it only waits for the requests in flight.
+        self.is_ending = False
+        self._gate = gate
+        self._do = do
+        # Threads, and why one of them crashed.
+        self._running, self._crash = 0, ""
         self._new_thread, self._finished = threads.Thread, threads.Event()
 
     def run(

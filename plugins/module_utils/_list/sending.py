@@ -7,17 +7,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Mapping
 
 from .._call.place import ListStatus
 from .._call.policy import Event, meaning
 from .._errors import NOT_SENT, UNKNOWN, InvalidInput, Overtaken, ServicesError
+from .._fields import Asset, Params
 from .._result import Result
 from .._task.signals import GRACE
 from .._task.specs import ModuleSpec
-from .._task.task import Context, Planned, Task, carry_out, interrupted, perform
+from .._task.task import Context, ListRecorder, Planned, Task, carry_out, interrupted, perform
 from .congestion import CongestionControl
 from .gate import Gate, Item, Limits
 from .item_transport import Connections, ItemPlace, most_connections
@@ -26,93 +27,101 @@ from .result import ListResult
 from .scheduler import Scheduler
 
 
-def send_all(spec: ModuleSpec, params: dict[str, Any], context: Context) -> ListResult:
-    """Do the tasks of a list without a ledger; raise ServicesError before anything is sent."""
+def send_all(spec: ModuleSpec, params: Params, context: Context) -> Result:
+    """Do a list without a ledger and return its result.
+
+    Raises ServicesError before anything is sent.
+    """
     params = with_defaults(spec, params)
-    return send_tasks(spec, params, prepare_all(spec, params, context.check_mode), context)
+    tasks = prepare_all(spec, params, context.check_mode)
+    collected = ListTask(spec, params, context).carry_out(tasks)
+    return collected.returned(collected.done(), params["results"])
 
 
-def send_tasks(
-    spec: ModuleSpec,
-    params: dict[str, Any],
-    tasks: list[Task],
-    context: Context,
-    ledger: Any = None,
-    approved: dict[str, dict[str, Any]] | None = None,
-) -> ListResult:
-    """Do prepared tasks and return their results; raise ServicesError before anything is sent.
+@dataclass(frozen=True)
+class ListTask:
+    """A task with a list of tasks, each for one asset."""
 
-    `params`: the options with defaults merged into each item; `ledger`: a ListRecording, which is
-    closed, unless threads are left that may still use it; `approved`: the bodies that may be sent,
-    by name or id, None for any.
-    """
-    sending = None
-    try:
-        planned = _plan_all(spec, params, tasks, ledger)
-        if approved is not None:
-            require_approved(planned, approved, context.secrets, ledger)
+    spec: ModuleSpec
+    params: Params  # with `defaults` merged into each item
+    context: Context
+    ledger: ListRecorder | None = None
+
+    def carry_out(
+        self, tasks: list[Task], approved: Mapping[str, Asset] | None = None
+    ) -> ListResult:
+        """Do prepared tasks and return their results; raise ServicesError before anything is sent.
+
+        `approved`: the bodies that may be sent, by name or id, None for any. The ledger is closed,
+        unless threads are left that may still use it.
+        """
+        ledger = self.ledger
+        sending = None
+        try:
+            planned = self._plan_all(tasks)
+            if approved is not None:
+                require_approved(planned, approved, self.context.secrets, ledger)
+            result = self._empty_result(planned)
+            to_send = self._add_settled(planned, result)
+            if to_send:
+                sending = self._start([planned[number] for number in to_send], result.failed)
+                ended = sending.run_threads(result.total, result.added)
+                for index, number in enumerate(to_send):
+                    if index in ended:
+                        result.add(number, ended[index])
+                    else:
+                        result.skip(number, sending.gate.reason)
+            if ledger:
+                result.warnings = ledger.warnings
+            if ledger and self.context.check_mode:
+                result.not_listed = ledger.not_listed([each.task for each in planned])
+        finally:
+            if ledger and not (sending and sending.is_in_flight):
+                ledger.close()
+        return result
+
+    def _plan_all(self, tasks: list[Task]) -> list[Planned]:
+        """Return the tasks with their plans; raise InvalidInput with the faults of all."""
+        faults = Faults(self.spec)
+        items = self.params[self.spec.option]
+        planned = self.ledger.look_up(tasks) if self.ledger else [task.planned() for task in tasks]
+        for number, each in enumerate(planned):
+            if isinstance(each.error, InvalidInput):
+                faults.add(number, items[number], each.error.msg)
+        faults.raise_if_any()
+        return planned
+
+    def _empty_result(self, planned: list[Planned]) -> ListResult:
         labels = [each.task.wanted.key for each in planned]
-        result = ListResult(spec, labels, params["asset_fields"], context.no_log)
-        to_send = _add_settled(spec, planned, params, context, result)
-        if to_send:
-            some = [planned[number] for number in to_send]
-            most = params["max_unknown"], params["max_failures"]
-            limits = Limits(*most, result.failed, spec.named)
-            sending = _Sending(some, params["concurrency"], limits, context, ledger)
-            ended = sending.run(result.total, result.added)
-            for index, number in enumerate(to_send):
-                if index in ended:
-                    result.add(number, ended[index])
-                else:
-                    result.skip(number, sending.gate.reason)
-        if ledger:
-            result.warnings = ledger.warnings
-        if ledger and context.check_mode:
-            result.not_listed = ledger.not_listed([each.task for each in planned])
-    finally:
-        if ledger and not (sending and sending.is_in_flight):
-            ledger.close()
-    return result
+        return ListResult(self.spec, labels, self.params["asset_fields"], self.context.no_log)
 
+    def _add_settled(self, planned: list[Planned], result: ListResult) -> list[int]:
+        """Add the results of the tasks that send nothing, in check mode of all tasks.
 
-def _plan_all(
-    spec: ModuleSpec, params: dict[str, Any], tasks: list[Task], ledger: Any
-) -> list[Planned]:
-    """Return the tasks of a list with their plans; raise InvalidInput with the faults of all."""
-    faults = Faults(spec)
-    planned = ledger.look_up(tasks) if ledger else [task.planned() for task in tasks]
-    for number, each in enumerate(planned):
-        if isinstance(each.error, InvalidInput):
-            faults.add(number, params[spec.option][number], each.error.msg)
-    faults.raise_if_any()
-    return list(planned)
+        Return the numbers of the others.
+        """
+        in_doubt = self.params["in_doubt"]
+        to_send = []
+        for number, each in enumerate(planned):
+            if each.plan and not each.plan.settled and not self.context.check_mode:
+                to_send.append(number)
+            else:
+                result.add(number, _without_request(each, in_doubt, self.context))
+        doubtful = sum(each.error is not None for each in planned)
+        if not doubtful or in_doubt != "stop":
+            return to_send
+        are = "is" if doubtful == 1 else "are"
+        option = self.spec.named("in_doubt")
+        reason = f"{doubtful:,} of the list {are} in doubt ({option}: stop)"
+        for number in (*to_send, *result.changed()):
+            result.skip(number, reason)
+        return []
 
-
-def _add_settled(
-    spec: ModuleSpec,
-    planned: list[Planned],
-    params: dict[str, Any],
-    context: Context,
-    result: ListResult,
-) -> list[int]:
-    """Add the results of the tasks that send nothing, in check mode of all tasks.
-
-    Return the numbers of the others.
-    """
-    to_send = []
-    for number, each in enumerate(planned):
-        if each.plan and not each.plan.settled and not context.check_mode:
-            to_send.append(number)
-        else:
-            result.add(number, _without_request(each, params["in_doubt"], context))
-    doubtful = sum(each.error is not None for each in planned)
-    if not doubtful or params["in_doubt"] != "stop":
-        return to_send
-    are = "is" if doubtful == 1 else "are"
-    reason = f"{doubtful:,} of the list {are} in doubt ({spec.named('in_doubt')}: stop)"
-    for number in (*to_send, *result.changed()):
-        result.skip(number, reason)
-    return []
+    def _start(self, planned: list[Planned], failed: int) -> _Sending:
+        """Return what sends the requests of some tasks; `failed`: how many others have failed."""
+        params = self.params
+        limits = Limits(params["max_unknown"], params["max_failures"], failed, self.spec.named)
+        return _Sending(planned, params["concurrency"], limits, self.context, self.ledger)
 
 
 def _without_request(planned: Planned, in_doubt: str, context: Context) -> Result:
@@ -137,24 +146,29 @@ class _Sending:
         concurrency: int,
         limits: Limits,
         context: Context,
-        ledger: Any,
+        ledger: ListRecorder | None,
     ) -> None:
         settings = planned[0].task.settings
-        self.is_in_flight = False  # whether threads are left that may still be sending
-        self._planned, self._context, self._ledger = planned, context, ledger
+        # Whether threads are left that may still be sending.
+        self.is_in_flight = False
+        self._planned = planned
+        self._context = context
+        self._ledger = ledger
         self._connections = Connections(context.place, settings.connection)
         self._most = most_connections(concurrency)
         control = CongestionControl(self._most, settings.retry_max_delay)
         self.gate = Gate(len(planned), control, limits)
         self._began = time.monotonic()
 
-    def run(self, total: int, settled: int) -> dict[int, Result]:
+    def run_threads(self, total: int, settled: int) -> dict[int, Result]:
         """Send the requests and return the results by index; an item without one was not begun.
 
         `total`, `settled`: how many items the whole list has, and how many of them send nothing.
         """
-        scheduler, why_to_stop = Scheduler(self.gate, self._do), self._context.place.why_to_stop
-        reason = why_to_stop()  # already, as when a timeout expires while the ledger is opened
+        scheduler = Scheduler(self.gate, self._do)
+        why_to_stop = self._context.place.why_to_stop
+        # Already, as when a timeout expires while the ledger is opened.
+        reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
         report = partial(self._report, scheduler, total, settled)
@@ -164,7 +178,7 @@ class _Sending:
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
         if self._ledger:
-            self._ledger.say_waiting()
+            self._ledger.show_waiting()
         results = [item.result for item in list(self.gate.ended) if item.result]
         in_flight = sum(item.is_in_flight for item in list(self.gate.begun.values()))
         status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)
@@ -173,7 +187,8 @@ class _Sending:
     def _ended(self) -> dict[int, Result]:
         """Return the results of the items that were begun; the gate is closed by now."""
         with self.gate.lock:
-            ended, late = list(self.gate.ended), list(self.gate.begun.values())
+            ended = list(self.gate.ended)
+            late = list(self.gate.begun.values())
         self.is_in_flight = bool(late)
         if not late:
             self._connections.close()
@@ -189,7 +204,8 @@ class _Sending:
 
     def _late_result(self, item: Item) -> Result:
         """Return the result of an item that did not end in time: its request is in doubt."""
-        task, outcome = self._planned[item.number].task, UNKNOWN if item.attempts else NOT_SENT
+        task = self._planned[item.number].task
+        outcome = UNKNOWN if item.attempts else NOT_SENT
         result = Result.of_error(interrupted(task, outcome, ServicesError(self.gate.reason)))
         return self._ledger.with_next_step(result, task, outcome) if self._ledger else result
 
@@ -226,6 +242,7 @@ class _Sending:
         if self._ledger and self._ledger.lost:
             self.gate.stop(self._ledger.lost)
         event, _reason = meaning(result.status or 0)
-        if event == Event.UNAUTHORIZED:  # cannot be renewed, or was refused again
+        # Cannot be renewed, or was refused again.
+        if event == Event.UNAUTHORIZED:
             status = f"status {result.status}"
             self.gate.stop(f"the service does not accept the access token ({status})")

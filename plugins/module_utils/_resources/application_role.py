@@ -10,7 +10,7 @@ from typing import Any
 
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import ABSENT, DATE_TIME, Asset, overlay, prune
+from .._fields import ABSENT, DATE_TIME, Asset, Params, overlay, prune
 from .._http.urls import path_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .planning import Plan, Recorded, Resource, Wanted, fields, require_usable, with_extra
@@ -39,10 +39,12 @@ ATTRIBUTES = dict(
     ),
     login=dict(type="bool"),
     password_last_rotated_at=dict(type=DATE_TIME, no_log=False),
-    password_location=dict(type="str", no_log=False),  # where it is kept, not the password
+    # Where it is kept, not the password.
+    password_location=dict(type="str", no_log=False),
 )
 
-FIELDS = ("name", "description", "service", "platform", "region", "tenant")  # of the envelope
+# Of the envelope.
+FIELDS = ("name", "description", "service", "platform", "region", "tenant")
 
 OPTIONS = dict(
     id=dict(type="str", required=True),
@@ -62,10 +64,11 @@ CONSTRAINTS: dict[str, list[Any]] = dict(
 class ApplicationRole(Resource):
     """A role, which an operation updates by its id."""
 
-    def read(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: Params) -> Wanted:
         """Return the update that the options ask for; raise InvalidInput."""
         require_usable(params, OPTIONS, only_compared=["current"])
-        identifier, current = params["id"], params["current"] or None
+        identifier = params["id"]
+        current = params["current"] or None
         segment = path_segment("id", identifier)
         if current and current.get("id") not in (None, identifier):
             why = f"is the asset {current['id']!r}, but id is {identifier!r}"
@@ -83,7 +86,7 @@ class ApplicationRole(Resource):
         known = wanted.current or (recorded.asset if recorded else None)
         body = wanted.body
         if wanted.is_complete:
-            body = overlay(prune(self._whole(known, recorded)), wanted.body)
+            body = overlay(prune(self._known_asset(known, recorded)), wanted.body)
         if known is None:
             return Plan(body, changes=tuple(self.differences(body, {"attributes": {}})))
         compared = without_placeholders(known)
@@ -93,7 +96,7 @@ class ApplicationRole(Resource):
         found = {**compared, "attributes": compared.get("attributes") or {}}
         return Plan(body, known, changes=tuple(self.differences(body, found)))
 
-    def _whole(self, known: Asset | None, recorded: Recorded | None) -> Asset:
+    def _known_asset(self, known: Asset | None, recorded: Recorded | None) -> Asset:
         """Return the known asset if all of it can be sent; raise InvalidInput."""
         if known is None:
             why = "complete needs the asset as it is now: give current, or a ledger that has it"
@@ -109,9 +112,10 @@ class ApplicationRole(Resource):
         return known
 
 
-def _given(params: dict[str, Any]) -> Asset:
+def _given(params: Params) -> Asset:
     body = {field: params[field] for field in FIELDS if params[field] is not None}
-    typed, extra = params["attributes"], params["extra_attributes"]
+    typed = params["attributes"]
+    extra = params["extra_attributes"]
     if typed is not None or extra is not None:
         body["attributes"] = with_extra(typed, extra, ATTRIBUTES)
     return body

@@ -12,7 +12,8 @@ from typing import Any
 from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import Message, RequestFailed, ServicesError
-from .._fields import ABSENT, Asset, Difference, overlay
+from .._fields import ABSENT, Asset, Difference, Params, overlay
+from .._http import strict_json
 from .._result import Result
 from .planning import ENVELOPE, Plan, Resource, Wanted
 
@@ -23,18 +24,21 @@ def apply_plan(
     """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
     operation = resource.operation
     title = f"{operation.noun} {wanted.key}"
-    request = client.build_request(operation, wanted.segment, plan.encoded())
+    body = b"" if plan.settled else strict_json.encode(plan.body, "the body")
+    request = client.build_request(operation, wanted.segment, body)
     shown = {"method": request.method, "url": request.url, "body": plan.body}
-    details = {**client.counts(), "differs": plan.differs}
-    if check_mode:
-        details["plan"] = plan.word(operation)
-    result = Result(changed=not plan.settled, request=shown, **details)
+    details: dict[str, Any] = {"request": shown}
     asset: Asset = plan.known or {}
     warnings: list[Message] = []
+    if check_mode:
+        details["plan"] = plan.word(operation)
     if plan.settled:
-        warnings = _difference_warnings(wanted, plan, title, result)
+        details["differs"] = plan.differs
+        warnings = _difference_warnings(wanted, plan, title, details)
+        details.update(client.counts())
     elif check_mode:
         asset = _predicted(wanted, plan)
+        details.update(client.counts())
         warnings = [Message(text, title) for text in _risks(operation, plan)]
     else:
         try:
@@ -42,16 +46,18 @@ def apply_plan(
         except RequestFailed as error:
             error.details["request"] = shown
             raise
-        lost = resource.lost(plan, asset)
+        lost = resource.lost(plan, asset) if plan.known else []
         losses = tuple(field.named("known", "now") for field in lost)
-        result = result.but(lost=losses, **accepted)
+        details.update(accepted, lost=losses)
         unexpected = _unexpected_values(resource, wanted, plan, asset)
         warnings = [Message(text, title) for text in (*unexpected, *_losses(resource, plan, lost))]
-    return result.but(
+    return Result(
+        changed=not plan.settled,
         asset=asset,
         warnings=tuple(warnings),
         ansible_facts={operation.resource: asset},
         diff=_diff(title, plan.known, asset),
+        **details,
     )
 
 
@@ -61,8 +67,13 @@ def _predicted(wanted: Wanted, plan: Plan) -> Asset:
     return overlay(envelope, plan.body)
 
 
-def _difference_warnings(wanted: Wanted, plan: Plan, title: str, result: Result) -> list[Message]:
-    """Return a warning if a settled asset differs; raise ServicesError if that is a failure."""
+def _difference_warnings(
+    wanted: Wanted, plan: Plan, title: str, details: dict[str, Any]
+) -> list[Message]:
+    """Return a warning if a settled asset differs; raise ServicesError if that is a failure.
+
+    `details`: keys of the result.
+    """
     if not plan.differs:
         return []
     why = "it is recorded with different values, and the service has no operation to update it"
@@ -71,13 +82,7 @@ def _difference_warnings(wanted: Wanted, plan: Plan, title: str, result: Result)
         return [message]
     option = wanted.fails_on_difference
     hint = f"Nothing was sent. Give the values that are recorded, or set {option}: warn."
-    raise ServicesError(
-        message.then(hint),
-        asset=plan.known,
-        request=result.request,
-        plan=result.plan,
-        differs=result.differs,
-    )
+    raise ServicesError(message.then(hint), asset=plan.known, **details)
 
 
 def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: Asset) -> list[str]:
@@ -114,10 +119,10 @@ def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]
     return [f"{what}: {fields}. {why} {how}"]
 
 
-def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> dict[str, Any]:
+def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Params:
     """Return the known values of lost fields as options of a task."""
     names = {difference.field for difference in lost}
-    options: dict[str, Any] = {}
+    options: Params = {}
     for path, value in plan.unsent().items():
         if ".".join(path) in names:
             outer, *inner = path

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from .. import _fields
 from .._call.operation import Operation
 from .._errors import InvalidInput
-from .._fields import Asset, Difference, Path, Spec, prune, unsent, value_at
+from .._fields import Asset, Difference, Params, Path, Spec, prune, unsent, value_at
 from .._http import strict_json
 from .._secrets import PLACEHOLDERS, without_placeholders
 
@@ -21,9 +21,24 @@ from .._secrets import PLACEHOLDERS, without_placeholders
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
 
 
+class Entry(NamedTuple):
+    """An entry of the ledger: its state, the body that was sent, and the envelope if one came back."""
+
+    state: str
+    sent: Asset
+    asset: Asset  # {}: none came back
+    # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two.
+    began_at: str = ""
+    changed_at: str = ""
+    by: str = ""  # user@controller
+    run: str = ""  # shared by all processes of one ansible run
+    trace_id: str = ""
+    revision: int = 0  # a random number, new with each write
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """The record of an asset in the ledger: the body that was sent, and the envelope."""
+    """The parts of an entry that a plan relies on: the body that was sent, and the envelope."""
 
     sent: Asset
     asset: Asset
@@ -41,7 +56,8 @@ class Wanted:
     current: Asset | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
-    fails_on_difference: str = ""  # the option that asks for it; '': a difference is a warning
+    # The option that asks for it; '': a difference is a warning.
+    fails_on_difference: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,10 +68,6 @@ class Plan:
     known: Asset | None = None  # the asset as it is now, as far as known
     settled: bool = False  # whether there is nothing to send
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
-
-    def encoded(self) -> bytes:
-        """Return the body as JSON, empty if the plan is settled; raise InvalidInput."""
-        return b"" if self.settled else strict_json.encode(self.body, "the body")
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -105,7 +117,7 @@ class Resource(ABC):
         self._instants = _fields.date_time_fields(attributes, "attributes")
 
     @abstractmethod
-    def read(self, params: dict[str, Any]) -> Wanted:
+    def wanted(self, params: Params) -> Wanted:
         """Return the asset that validated options ask for; raise InvalidInput."""
 
     @abstractmethod
@@ -114,7 +126,8 @@ class Resource(ABC):
 
     def differences(self, wanted: Asset, found: Asset) -> list[Difference]:
         """Return the fields of an envelope or body that differ in another one."""
-        if repr(wanted) == repr(found):  # a shortcut: most assets of a long list are identical
+        # A shortcut: most assets of a long list are identical.
+        if repr(wanted) == repr(found):
             return []
         return _fields.differences(wanted, found, self._instants)
 
@@ -123,24 +136,64 @@ class Resource(ABC):
 
         An answer that repeats only the fields that were sent shows nothing about the others.
         """
-        if not plan.known:
-            return []
         others = asset.keys() & set(ENVELOPE) - plan.body.keys() - {"id"}
-        part, sent = asset.get("attributes"), plan.body.get("attributes") or {}
+        part = asset.get("attributes")
+        sent = plan.body.get("attributes") or {}
         tells = bool(others)
         tells_attributes = tells or (isinstance(part, dict) and bool(part.keys() - sent))
         found = []
         for path, value in plan.unsent().items():
-            name, now = ".".join(path), value_at(asset, path)
+            name = ".".join(path)
+            now = value_at(asset, path)
             is_told = tells_attributes if path[0] == "attributes" else tells
             if is_told and _fields.differences(value, now, self._instants, name):
                 found.append(Difference(name, value, now))
         return found
 
 
+class Creation(Resource):
+    """A resource that is created by its name; a recorded one is not sent again."""
+
+    def __init__(self, operation: Operation, attributes: Spec) -> None:
+        options: Spec = dict(
+            name=dict(type="str", required=True),
+            attributes=dict(type="dict", default={}, options=attributes),
+            extra_attributes=dict(type="dict", default={}),
+            on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
+        )
+        super().__init__(operation, attributes, options)
+
+    def wanted(self, params: Params) -> Wanted:
+        """Return the asset that the options ask for; raise InvalidInput."""
+        require_usable(params, self.options)
+        name = params["name"]
+        require_name("name", name)
+        attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
+        fails = "on_difference" if params["on_difference"] == "fail" else ""
+        body = {"name": name, "attributes": attributes}
+        return Wanted(name, body, force=params["force"], fails_on_difference=fails)
+
+    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+        """Return the plan for creating it."""
+        if recorded is None:
+            return Plan(wanted.body)
+        # Without attributes there is nothing to compare.
+        given = {key: value for key, value in wanted.body.items() if value != {}}
+        changes = tuple(self.differences(given, recorded.sent))
+        return Plan(wanted.body, recorded.asset, settled=True, changes=changes)
+
+
 def fields(kind: str, *names: str) -> Spec:
     """Return the argument spec of fields of one type."""
     return {name: {"type": kind} for name in names}
+
+
+def require_name(option: str, name: str) -> None:
+    """Raise InvalidInput for a name or id that no asset has, or that PostgreSQL could not record."""
+    if not name.strip():
+        raise InvalidInput(option, "must not be empty")
+    if "\0" in name:
+        raise InvalidInput(option, "contains a NUL character")
 
 
 def require_usable(
@@ -150,8 +203,8 @@ def require_usable(
 
     `only_compared`: the options in which Ansible's placeholder for a secret does no harm.
     """
-    for option in options:
-        written = strict_json.encode(params[option], option).decode("utf-8")
+    given = {option: params[option] for option in options if params[option]}
+    for option, written in strict_json.texts_of(given).items():
         is_masked = any(placeholder in written for placeholder in PLACEHOLDERS)
         if is_masked and option not in only_compared:
             why = "contains a placeholder for a secret, so it is not the real value"

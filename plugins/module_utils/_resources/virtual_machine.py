@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from .._call.operation import Operation
 from .._fields import DATE_TIME
-from .creation import Creation
-from .planning import fields
+from .planning import Creation, fields
 
 OPERATION = Operation(
     resource="compute_virtual_machine",
@@ -19,7 +18,10 @@ OPERATION = Operation(
     word="create",
     done="created",
     missing="the address does not exist, so base_url is probably wrong",
-    exists="the service reports a conflict, probably because a virtual machine of this name exists already",
+    exists=(
+        "the service reports a conflict, probably because a virtual machine of this name exists"
+        " already"
+    ),
     repeat="Look for it on the service: sent again, it may exist twice.",
 )
 

@@ -11,13 +11,14 @@ from typing import Any, Iterable, Iterator
 from urllib.parse import unquote, unquote_plus
 
 from .. import _secrets
+from .._fields import Params
 from .._http.urls import named_in_environment
 from .._resources import WORDS
 from .._secrets import Secrets
 from . import options
-from .options import Params
 
-_WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")  # the value of a header such as `Bearer abc`
+# The value of a header such as `Bearer abc`.
+_WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")
 _LEDGERS = ("to", "ledger")  # URLs that may have a password
 _URLS = (*_LEDGERS, "base_url", "auth_url")
 _MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
@@ -27,7 +28,8 @@ def secrets_of(own: Iterable[str], params: Params) -> Secrets:
     """Return the secrets in options, valid or not; `own`: the names of the module's own options."""
     names = {*own, "base_url"} - {*_LEDGERS}
     public = [{name: params.get(name) for name in names}, WORDS]
-    client, client_secret = _text(params.get("client_id")), _text(params.get("client_secret"))
+    client = _text(params.get("client_id"))
+    client_secret = _text(params.get("client_secret"))
     basic = _secrets.basic(client, client_secret) if client and client_secret else ()
     plain = {
         _text(params.get("access_token")),
@@ -63,7 +65,8 @@ def _credentials_in_urls(params: Params) -> set[str]:
     """Return the passwords in URLs, and the values in the query of auth_url, also decoded."""
     urls = [_text(params.get(option)) for option in _URLS]
     members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
-    values = {value or name for name, _sign, value in members}  # a member without a value is one
+    # A member without a value is one.
+    values = {value or name for name, _sign, value in members}
     return {*_secrets.password_in(*urls), *values, *map(unquote_plus, values)}
 
 
@@ -83,11 +86,11 @@ def _text(value: object) -> str:
 
 def shown_options(params: Params, secrets: Secrets) -> Params:
     """Return the options as the invocation shows them."""
-    shown = {name: _shown(name, value) for name, value in params.items()}
+    shown = {name: _option_shown(name, value) for name, value in params.items()}
     return secrets.scrub_data(shown)
 
 
-def _shown(name: str, value: Any) -> Any:
+def _option_shown(name: str, value: Any) -> Any:
     option = options.ARGUMENT_SPEC.get(name)
     if value is None or option is None:
         return value

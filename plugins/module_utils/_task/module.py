@@ -13,17 +13,18 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._call.place import Place
 from .._errors import NOT_SENT, InvalidInput, ServicesError
+from .._fields import Params
 from .._resources.planning import Recorded
 from .._result import Result
-from .options import Params
 from .signals import Signals, deferred
 from .specs import ModuleSpec
 from .task import RECORDED, Context, carry_out, prepare
 from .validation import validate
 
-# Takes a specification, validated options and a context; returns a ListResult.
-SendAll = Callable[[ModuleSpec, Params, Context], Any]
-_INTERNAL = "_ansible_"  # how the names of additional parameters of Ansible begin
+# Takes a specification, validated options and a context; raises ServicesError.
+SendAll = Callable[[ModuleSpec, Params, Context], Result]
+# How the names of additional parameters of Ansible begin.
+_INTERNAL = "_ansible_"
 _ELSEWHERE = {"report": "the controller writes it", "approved": "the controller has the plan"}
 
 
@@ -64,12 +65,15 @@ class ServicesModule(AnsibleModule):
 
 
 def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
-    """Run the module and exit; `send_all`: carries out a list, raising ServicesError."""
+    """Run the module and exit; `send_all`: carries out a list."""
     module = ServicesModule(spec)
     secrets = module.options.secrets
     try:
         if module.options.valid()["ledger"] or not spec.resource:
-            why = "the controller keeps it, so it works neither with async nor without the module's action plugin"
+            why = (
+                "the controller keeps it, so it works neither with async nor"
+                " without the module's action plugin"
+            )
             raise InvalidInput("ledger", why)
         result = _run_list(module, send_all) if send_all else _run_one(module)
     except ServicesError as error:
@@ -98,9 +102,7 @@ def _run_list(module: ServicesModule, send_all: SendAll) -> Result:
             advice = "so it must run there: add delegate_to: localhost and become: false"
             raise InvalidInput(option, f"{why}, {advice}")
     with deferred() as signals:
-        result = send_all(options.spec, options.params, module.context(_ListPlace(signals)))
-        returned: Result = result.returned(result.done(), options.params["results"])
-        return returned
+        return send_all(options.spec, options.params, module.context(_ListPlace(signals)))
 
 
 class _ListPlace(Place):

@@ -16,13 +16,12 @@ from ansible.module_utils.common.parameters import env_fallback
 from .._call.settings import Settings, checked_headers, trace_of
 from .._call.tokens import TOKEN, Credentials, checked_parameters
 from .._errors import InvalidInput
-from .._fields import SECONDS
+from .._fields import SECONDS, Params
 from .._http.tls_context import ConnectionSettings
 from .._http.urls import Proxies, checked_url, named_in_environment
 from .._version import VERSION
 
 Option = Dict[str, Any]  # of an argument spec
-Params = Dict[str, Any]  # the validated options of a task
 _Number = TypeVar("_Number", int, float)
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
@@ -130,7 +129,10 @@ def service_url(option: str, url: str, allow_http: bool) -> str:
 
 def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | None:
     if token is None and not auth_url and not check_mode:
-        others = f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or auth_url and its client"
+        others = (
+            f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or"
+            " auth_url and its client"
+        )
         raise InvalidInput("access_token", f"is missing: set it, {others}")
     if token is None or TOKEN.fullmatch(token):
         return token

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import Iterator
 
 GRACE = 10.0  # seconds for requests in flight after a signal
-LEDGER_GRACE = 1.0  # seconds for the ledger to withdraw intents of requests that were never sent
+# Seconds for the ledger to withdraw intents of requests that were never sent.
+LEDGER_GRACE = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,9 +37,8 @@ class Signals:
         return signal.Signals(self.caught[0]).name if self.caught else ""
 
     def terminate(self) -> None:
-        """Terminate the process by the signal that came to do so, if one did."""
-        if self.caught:
-            os.kill(os.getpid(), self.caught[0])
+        """Terminate the process by the signal that came to do so."""
+        os.kill(os.getpid(), self.caught[0])
 
     def note(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal: remember it, and raise within `raised`."""
@@ -89,5 +89,6 @@ def _heeded() -> Iterator[int]:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             yield number
-    if callable(signal.getsignal(signal.SIGALRM)):  # as for the keyword `timeout`
+    # As for the keyword `timeout`.
+    if callable(signal.getsignal(signal.SIGALRM)):
         yield signal.SIGALRM

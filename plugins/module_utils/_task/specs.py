@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Mapping, Sequence
 
-from .._fields import DATE_TIME, Type
+from .._fields import DATE_TIME, Params, Type
 from .._resources import KEYS, application_role, virtual_machine
 from .._resources.planning import Resource
-from .options import ARGUMENT_SPEC, MANY, Option, Params
+from .options import ARGUMENT_SPEC, MANY, Option
 
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 IN_DOUBT = "in_doubt"  # every state but done
@@ -27,10 +27,12 @@ EXAMPLES = (
 )
 # Options of other collections, and what to use instead.
 INSTEAD = {
-    "state": "the service cannot delete. To forget a machine, use infrastructure.services.ledger_entry with state:"
+    "state": "the service cannot delete. To forget a machine, use"
+    " infrastructure.services.ledger_entry with state:"
     " absent",
     "wait": "a request ends when the service has answered; timeout says how long that may take",
-    "count": "one task is one machine; list several in infrastructure.services.compute_virtual_machines",
+    "count": "one task is one machine; list several in"
+    " infrastructure.services.compute_virtual_machines",
 }
 
 
@@ -42,11 +44,13 @@ class ModuleSpec:
     own: dict[str, Option]  # the argument spec of its own options
     # Across options; for a list, across the options of each item.
     constraints: Constraints = field(default_factory=dict)
-    resource: Resource | None = None  # None: the module works on the ledger alone
+    # None: the module works on the ledger alone.
+    resource: Resource | None = None
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
     item_options: dict[str, Option] = field(default_factory=dict)
-    shared: tuple[str, ...] = ()  # options of the resource that apply to all items
+    # Options of the resource that apply to all items.
+    shared: tuple[str, ...] = ()
     # Of the variables of a role, by the options that they set.
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -95,7 +99,7 @@ class ModuleSpec:
         }
         return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
 
-    def shown(self, params: Params) -> Params:
+    def without_items(self, params: Params) -> Params:
         """Return the options with the number of items instead of the items."""
         items = params.get(self.option)
         if not isinstance(items, list):

@@ -19,11 +19,11 @@ from ansible.module_utils.common.validation import check_type_dict, check_type_l
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._errors import InvalidInput, ServicesError
-from .._fields import SECONDS, number, text
+from .._fields import SECONDS, Params, number, text
 from .._result import Result
 from .._secrets import Secrets, is_credential_name, printable
 from .credentials import secrets_of, shown_options
-from .options import Option, Params
+from .options import Option
 from .specs import EXAMPLES, INSTEAD, Constraints, ModuleSpec
 
 # Other surrogates are bytes of a name (PEP 383).
@@ -47,7 +47,8 @@ class Options:
 
     spec: ModuleSpec
     given: Params
-    params: Params  # all options of the module; an invalid value stays as it is given
+    # All options of the module; an invalid value stays as it is given.
+    params: Params
     secrets: Secrets
     problem: str  # all faults, not yet scrubbed; '' if there are none
 
@@ -65,7 +66,7 @@ class Options:
 
     def invocation(self) -> dict[str, Params]:
         """Return the options as results show them."""
-        return {"module_args": shown_options(self.spec.shown(self.params), self.secrets)}
+        return {"module_args": shown_options(self.spec.without_items(self.params), self.secrets)}
 
 
 def validate(spec: ModuleSpec, given: Params) -> Options:
@@ -90,15 +91,19 @@ def validated(
     """
     problems: list[str] = []
     if not is_open:
-        problems += _unknown([name for name in given if name not in options], options, above)
+        unknown = [name for name in given if name not in options]
+        problems += _unknown(unknown, options, above)
     params: Params = {}
     for name, option in options.items():
-        value, place = given.get(name), f"{above}{names.get(name, name)}"
+        value = given.get(name)
+        place = f"{above}{names.get(name, name)}"
         variable = variable_of(option) if value is None else ""
         if variable:
-            value, place = os.environ[variable], variable
+            value = os.environ[variable]
+            place = variable
         if value is not None:
-            params[name] = converted(option, value, name, place, problems, is_open)
+            params[name], faults = converted(option, value, name, place, is_open)
+            problems += faults
             continue
         default = option.get("default")
         params[name] = None if default is None else copy(default)
@@ -174,36 +179,46 @@ def _conflicts(constraints: Constraints, params: Params) -> Iterator[str]:
 
 
 def converted(
-    option: Option, value: Any, name: str, place: str, problems: list[str], is_open: bool = False
-) -> Any:
-    """Return the value in the type of its option; add its faults to `problems`.
+    option: Option, value: Any, name: str, place: str, is_open: bool = False
+) -> tuple[Any, list[str]]:
+    """Return the value in the type of its option, and its faults, each with its `place`.
 
     Suboptions that are null are left out. Unknown suboptions are kept if `is_open`.
     """
     try:
         value = _in_type(option, value)
     except (TypeError, ValueError) as error:
-        problems.append(f"{place}: {_wrong_type(option, name, value, error)}")
-        return value
+        return value, [f"{place}: {_wrong_type(option, name, value, error)}"]
     if option.get("elements"):
-        element = {**option, "type": option["elements"], "elements": None}
-        return [
-            converted(element, part, name, f"{place}[{index}]", problems, is_open)
-            for index, part in enumerate(value)
-        ]
+        return _converted_elements(option, value, name, place, is_open)
     if "options" in option:
-        params, wrong = validated(option["options"], {}, value, f"{place}.", is_open)
-        problems += wrong
+        params, problems = validated(option["options"], {}, value, f"{place}.", is_open)
         in_order = (*value, *params)
-        found = {name: params[name] for name in in_order if params.get(name) is not None}
-        return {**value, **found} if is_open else found
+        found = {key: params[key] for key in in_order if params.get(key) is not None}
+        return {**value, **found} if is_open else found, problems
     if "choices" in option and value not in option["choices"]:
-        choices = ", ".join(option["choices"])
-        near = nearest(str(value), option["choices"])
-        hint = f". Did you mean {near}?" if near else ""
-        shown = _shown_of(option, name, value)
-        problems.append(f"{place}: must be one of {choices}, not {shown}{hint}")
-    return value
+        return value, [f"{place}: {_no_choice(option, name, value)}"]
+    return value, []
+
+
+def _converted_elements(
+    option: Option, elements: list[Any], name: str, place: str, is_open: bool
+) -> tuple[list[Any], list[str]]:
+    element = {**option, "type": option["elements"], "elements": None}
+    values = []
+    problems = []
+    for index, part in enumerate(elements):
+        value, faults = converted(element, part, name, f"{place}[{index}]", is_open)
+        values.append(value)
+        problems += faults
+    return values, problems
+
+
+def _no_choice(option: Option, name: str, value: object) -> str:
+    choices = option["choices"]
+    near = nearest(str(value), choices)
+    hint = f". Did you mean {near}?" if near else ""
+    return f"must be one of {', '.join(choices)}, not {_shown_of(option, name, value)}{hint}"
 
 
 def _in_type(option: Option, value: Any) -> Any:
@@ -214,7 +229,7 @@ def _in_type(option: Option, value: Any) -> Any:
     return value if value.__class__ is _PLAIN.get(kind) else _CONVERT[kind](value)
 
 
-def _wrong_type(option: Option, name: str, value: Any, error: Exception) -> str:
+def _wrong_type(option: Option, name: str, value: object, error: Exception) -> str:
     seen = _shown_of(option, name, value)
     if option["type"] is SECONDS:
         return f"{seen} is not a number of seconds"
@@ -227,21 +242,20 @@ def _such_as(option: Option) -> str:
     suboptions = option.get("options", {}).keys()
     for example in EXAMPLES:
         if example.keys() <= suboptions:
-            written = ", ".join(f"{key}: {value}" for key, value in example.items())
-            return (
-                f" such as [{{{written}}}]" if option.get("elements") else f" such as {{{written}}}"
-            )
+            members = ", ".join(f"{key}: {value}" for key, value in example.items())
+            written = f"{{{members}}}"
+            return f" such as [{written}]" if option.get("elements") else f" such as {written}"
     return ""
 
 
-def _whole_number(value: Any) -> int:
+def _whole_number(value: object) -> int:
     found = number(value)
     if not isinstance(found, int):
         raise TypeError("must be a whole number")
     return found
 
 
-def _path(value: Any) -> str:
+def _path(value: object) -> str:
     """Return a path; raise ValueError for characters that no file name has."""
     path = os.path.expanduser(os.path.expandvars(text(value)))
     if _IN_NO_PATH.search(path):
@@ -262,7 +276,7 @@ def _list(value: Any) -> list[Any]:
     return [part for part in map(str.strip, value.split(",")) if part]
 
 
-def _list_of_dicts(value: Any) -> list[Any]:
+def _list_of_dicts(value: object) -> list[object]:
     if not isinstance(value, list):  # parts of a text are no dicts
         raise TypeError
     return value
@@ -291,18 +305,19 @@ _CONVERT: dict[str, Callable[[Any], object]] = {
 _NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": "must be a list"}
 
 
-def _shown_of(option: Option, name: str, value: Any) -> str:
+def _shown_of(option: Option, name: str, value: object) -> str:
     """Return a value for a message, or only its kind if it may be a credential."""
     return _kind(value) if option.get("no_log", is_credential_name(name)) else shown(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
-    written = printable(json.dumps(value, ensure_ascii=False, default=str))  # a date, or bytes
+    # A date, or bytes.
+    written = printable(json.dumps(value, ensure_ascii=False, default=str))
     return written if len(written) <= _LONGEST_SHOWN else _kind(value)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return _KINDS.get(type(value), "null")

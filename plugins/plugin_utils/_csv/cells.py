@@ -68,16 +68,15 @@ def _converted(row: Row, column: Column, option: Option, layout: Layout, faults:
     """Return a cell in the type of its option."""
     cell = row.cell(column.number)
     value: object = cell
-    problems: list[str] = []
     try:
         value = _decoded(cell, option)
         if value is cell and option["type"] == "float":
             value = layout.with_decimal_point(cell)
         elif value is cell and option["type"] is DATE_TIME:
             value = layout.as_date_time(cell)
-        value = converted(option, value, str(column.path[-1]), column.label, problems)
+        value, problems = converted(option, value, str(column.path[-1]), column.label)
     except ValueError as error:
-        problems.append(f"{column.label}: {error}")
+        problems = [f"{column.label}: {error}"]
     for problem in problems:
         faults.add_to_cell(row.line, problem, shown(value))
     return value

@@ -39,7 +39,7 @@ class Faults:
 
     def add(self, line: int, problem: str) -> None:
         """Add a fault of a row."""
-        self._add(line, f"line {line}: {problem}", problem)
+        self._add_cause(line, f"line {line}: {problem}", problem)
 
     def add_to_cell(self, line: int, problem: str, value: str = "") -> None:
         """Add a fault of a cell; `problem`: such as `column 3 (cpu): must be a number, not "x"`.
@@ -47,9 +47,9 @@ class Faults:
         Problems that differ only in the value have one cause.
         """
         cause = problem.replace(value, "") if value else problem
-        self._add(line, f"line {line}, {problem}", cause)
+        self._add_cause(line, f"line {line}, {problem}", cause)
 
-    def _add(self, line: int, message: str, cause: str) -> None:
+    def _add_cause(self, line: int, message: str, cause: str) -> None:
         if cause in self._causes:
             self._causes[cause].further_lines.append(line)
         else:

@@ -26,9 +26,11 @@ _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 class Layout:
     """The layout that the user names; raises InvalidInput for what is none."""
 
-    delimiter: str = ""  # empty: the one that splits the header into the most cells
+    # Empty: the one that splits the header into the most cells.
+    delimiter: str = ""
     decimal: str = ""  # empty: a point, unless 1.000 may be a thousand
-    columns: Mapping[str, str] = field(default_factory=dict)  # our names by the team's headings
+    # Our names by the team's headings.
+    columns: Mapping[str, str] = field(default_factory=dict)
     ignore: Sequence[str] = ()  # headings
 
     def __post_init__(self) -> None:
@@ -60,8 +62,10 @@ class Layout:
 
         Spreadsheets write dates without a time, which are midnight, and never a zone: it is UTC.
         """
-        year_first, day_first = _YEAR_FIRST.fullmatch(cell), _DAY_FIRST.fullmatch(cell)
-        hint, found = "", None
+        year_first = _YEAR_FIRST.fullmatch(cell)
+        day_first = _DAY_FIRST.fullmatch(cell)
+        hint = ""
+        found = None
         if year_first:
             found = year_first if self.decimal else None
             hint = '; if a spreadsheet wrote the file, set decimal to "," or "."'

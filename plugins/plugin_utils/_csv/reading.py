@@ -56,7 +56,7 @@ def read_csv(
     assets = _read_assets(table, layout, resource, not entries, faults)
     faults.raise_if_any()
     if entries:
-        return [{"line": asset.line, **_entry(asset)} for asset in assets]
+        return [{"line": asset.line, **_entry_of(asset)} for asset in assets]
     return [_item(asset) for asset in assets]
 
 
@@ -106,7 +106,7 @@ def _item(asset: Asset) -> Values:
     return {name: value for name, value in asset.values.items() if name in options}
 
 
-def _entry(asset: Asset) -> Values:
+def _entry_of(asset: Asset) -> Values:
     """Return the entry of ledger_entries; its asset is what settles it or is adopted."""
     values = asset.values
     state = values.get("state", PRESENT)
@@ -115,7 +115,8 @@ def _entry(asset: Asset) -> Values:
         entry["base_url"] = values["base_url"]
     entry.update({asset.key: values.get(asset.key), "state": state})
     if "since" in values:
-        entry["changed_at"] = values["since"]  # when the entry changed that the row is about
+        # When the entry changed that the row is about.
+        entry["changed_at"] = values["since"]
     is_found = asset.key == "name" and "id" in values
     if state == ABSENT:
         if is_found:

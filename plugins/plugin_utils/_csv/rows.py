@@ -64,7 +64,8 @@ def _rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
                 rows.append(row)
             line = reader.line_num + 1
     except csv.Error as error:
-        faults.add(line, f"it is not CSV ({printable(str(error))})")  # it quotes the delimiter
+        # It quotes the delimiter.
+        faults.add(line, f"it is not CSV ({printable(str(error))})")
     return rows
 
 

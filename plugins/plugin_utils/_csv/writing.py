@@ -31,12 +31,17 @@ _MONTH = "jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]"
 _CHANGED = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"0\d+|\d{16,}",  # 0012 becomes 12
-        r"[+-]?(\d+[.,'\s])*\d+([.,]\d*)?(e[+-]?\d+)?\s*%?",  # 12.10 becomes 12.1, 1E5 100000
-        r"\d{1,4}([-/.]\d{1,4}){1,2}(t[\d:.]+z?)?",  # 1-2 becomes a date, a date-time too
-        r"\d{1,4}(:\d{1,2}){1,2}(\.\d+)?(\s*[ap]m)?",  # 1:30 becomes a time
+        # 0012 becomes 12.
+        r"0\d+|\d{16,}",
+        # 12.10 becomes 12.1, 1E5 100000.
+        r"[+-]?(\d+[.,'\s])*\d+([.,]\d*)?(e[+-]?\d+)?\s*%?",
+        # 1-2 becomes a date, a date-time too.
+        r"\d{1,4}([-/.]\d{1,4}){1,2}(t[\d:.]+z?)?",
+        # 1:30 becomes a time.
+        r"\d{1,4}(:\d{1,2}){1,2}(\.\d+)?(\s*[ap]m)?",
         r"true|false|wahr|falsch|vrai|faux|verdadero|falso",
-        rf"(\d{{1,2}}[-. ]*)?({_MONTH})[a-z]*[-. ]*\d{{0,4}}",  # MAR1 becomes a date
+        # MAR1 becomes a date.
+        rf"(\d{{1,2}}[-. ]*)?({_MONTH})[a-z]*[-. ]*\d{{0,4}}",
     )
 ]
 _WHOLE_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})")
@@ -84,7 +89,8 @@ def _no_entry(number: int, problem: str) -> InvalidInput:
 def _cells(entry: Entry, delimiter: str) -> Cells:
     """Return the cells of an entry; `asset` is the whole envelope as JSON."""
     resource = str(entry["resource"])
-    sent, asset = _dict(entry["sent"]), _dict(entry["asset"])
+    sent = _dict(entry["sent"])
+    asset = _dict(entry["asset"])
     # An update may have sent a part of what is there.
     body = asset if asset and KEYS[resource] == "id" else sent
     attributes = _dict(body.get("attributes"))
@@ -117,7 +123,8 @@ def _dict(value: object) -> dict[str, object]:
 
 def _cell(value: object, delimiter: str) -> str:
     """Return a value as the text of a cell."""
-    if isinstance(value, float) and delimiter != ",":  # 1.5 becomes a date where 1,5 is a number
+    # 1.5 becomes a date where 1,5 is a number.
+    if isinstance(value, float) and delimiter != ",":
         value = str(value)
     if isinstance(value, str) and _is_kept_by_spreadsheets(value):
         return value

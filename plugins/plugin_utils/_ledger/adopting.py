@@ -11,16 +11,16 @@ Its id is replaced only after the entry was forgotten.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
-from ...module_utils._fields import Asset
+from ...module_utils._fields import Asset, Params
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._list.items import merged
 from ...module_utils._resources import KEYS, RESOURCES
-from ...module_utils._resources.planning import ENVELOPE
-from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._resources.planning import ENVELOPE, require_name
+from ...module_utils._secrets import Secrets
 from ...module_utils._task.validation import converted
 from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
 
@@ -44,7 +44,8 @@ class Item(NamedTuple):
     state: str  # absent, present, or in a list the state of an entry
     asset: Asset | None
     changed_at: str | None
-    only_adds: bool = False  # leaves an existing entry unchanged; records a doubt as one
+    # Leaves an existing entry unchanged; records a doubt as one.
+    only_adds: bool = False
 
     @property
     def asset_id(self) -> str:
@@ -62,20 +63,17 @@ class Edit(NamedTuple):
     taken: tuple[str, ...] = ()  # fields of the asset that come from the body
 
 
-def item_of(number: int, given: object, options: dict[str, Any]) -> Item:
+def item_of(number: int, given: object, options: Params) -> Item:
     """Return an item from the valid options of ledger_entry; raise InvalidInput."""
-    key = _key(options)
+    key = _entry_key(options)
     return Item(number, given, key, options["state"], options["asset"], options["changed_at"])
 
 
-def _key(options: dict[str, Any]) -> Key:
+def _entry_key(options: Params) -> Key:
     """Return the key of the entry that options name; raise InvalidInput."""
     option = KEYS[options["resource"]]
     name = options[option] or ""
-    if not name.strip():
-        raise InvalidInput(option, "must not be empty")
-    if "\0" in name:  # PostgreSQL could not record it
-        raise InvalidInput(option, "contains a NUL character")
+    require_name(option, name)
     if options["base_url"] is None:  # of an item of a list
         raise InvalidInput("base_url", "is needed, here or for all entries")
     base_url = recorded_url("base_url", options["base_url"])
@@ -154,7 +152,8 @@ def _forget(item: Item, before: Entry | None) -> Edit:
     """
     if before is None:
         return Edit(item.key, None, None, UNCHANGED)
-    given, known = (item.asset or {}).get("id"), before.asset.get("id")
+    given = (item.asset or {}).get("id")
+    known = before.asset.get("id")
     if item.asset and str(given) != str(known):
         recorded = f"recorded with {known!r}" if known else f"{before.state}, without an id"
         raise InvalidInput(
@@ -172,12 +171,14 @@ def _adopt(key: Key, asset: Asset) -> Edit:
 
 def _confirm(key: Key, asset: Asset, before: Entry) -> Edit:
     """Return the edit that settles a doubt; missing fields of the asset come from the body."""
-    confirmed, taken = dict(asset), []
+    confirmed = dict(asset)
+    taken = []
     for name in sorted(ENVELOPE):
         if name not in asset and name != "attributes" and before.sent.get(name) is not None:
             confirmed[name] = before.sent[name]
             taken.append(name)
-    sent, given = before.sent.get("attributes") or {}, asset.get("attributes", {})
+    sent = before.sent.get("attributes") or {}
+    given = asset.get("attributes", {})
     if isinstance(sent, dict) and isinstance(given, dict):
         missing = sorted(sent.keys() - given.keys())
         if missing:
@@ -216,15 +217,17 @@ def _whole(asset: Asset) -> Asset:
 
 def _asset_to_record(item: Item, secrets: Secrets) -> Asset:
     """Return the asset of an item, checked and without secrets; raise ServicesError."""
-    asset, name, option = item.asset, item.key.name, KEYS[item.key.resource]
+    asset = item.asset
+    name = item.key.name
+    option = KEYS[item.key.resource]
     if not asset or not isinstance(asset.get("attributes"), (dict, type(None))):
         raise InvalidInput("asset", "must be the envelope of the asset, with attributes (a dict)")
     strict_json.encode(asset, "asset")
     found = asset.get(option, name)
     if found != name:
         raise InvalidInput("asset", f"its {option} is {found!r}, but the entry is for {name}")
-    scrubbed = secrets.scrub_data({option: name, **asset})
-    recorded = _with_types(item.key.resource, without_placeholders(scrubbed))
+    recorded = secrets.recordable({option: name, **asset})
+    recorded = _with_types(item.key.resource, recorded)
     if recorded.get("id") is None and option != "id":
         raise InvalidInput(
             "asset",
@@ -239,11 +242,10 @@ def _with_types(resource: str, asset: Asset) -> Asset:
     """Return the asset with its known attributes in their types; raise ServicesError."""
     if not asset.get("attributes"):
         return asset
-    problems: list[str] = []
+    name = "attributes"
+    given = asset["attributes"]
     option = dict(type="dict", options=RESOURCES[resource].attributes)
-    attributes = converted(
-        option, asset["attributes"], "attributes", "asset.attributes", problems, is_open=True
-    )
+    attributes, problems = converted(option, given, name, f"asset.{name}", is_open=True)
     if problems:
         raise ServicesError("; ".join(problems))
     return {**asset, "attributes": attributes}

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Shell commands to paste that settle doubts; they name the ledger unless it has a password."""
+"""Shell commands to paste that settle doubts.
+
+`shown`: the ledger in commands, '' if its URL has a password, so that they rely on a variable.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import shlex
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.options import LEDGER_VARIABLE
 from .entries import DONE, Entry, Key
-from .store import Ledger
 
 _PLAYBOOK = "ansible-playbook infrastructure.services"
 _ENTRY = "ansible localhost -m infrastructure.services.ledger_entry"
@@ -20,28 +22,28 @@ _ENTRY = "ansible localhost -m infrastructure.services.ledger_entry"
 _PLAIN = re.compile(r"[\w.@%+:,/~\[\]-]+")
 
 
-def playbook_command(ledger: Ledger, playbook: str) -> str:
+def playbook_command(shown: str, playbook: str) -> str:
     """Return the command that runs a playbook of the collection with this ledger."""
-    shown, command = ledger.database.shown, f"{_PLAYBOOK}.{playbook}"
+    command = f"{_PLAYBOOK}.{playbook}"
     if shown and shlex.quote(shown) == shown:
         return f"{command} -e ledger={shown}"
     return f"{_in_environment(shown)}{command}"
 
 
-def settle_commands(ledger: Ledger) -> list[str]:
+def settle_commands(shown: str) -> list[str]:
     """Return the commands that write a file of all doubts, and that record it."""
     return [
-        f"{playbook_command(ledger, 'in_doubt')} -e file=in_doubt.csv",
-        f"{playbook_command(ledger, 'settle')} -e file=in_doubt.csv",
+        f"{playbook_command(shown, 'in_doubt')} -e file=in_doubt.csv",
+        f"{playbook_command(shown, 'settle')} -e file=in_doubt.csv",
     ]
 
 
-def settle_command(ledger: Ledger, file: str) -> str:
+def settle_command(shown: str, file: str) -> str:
     """Return the command that records a file after the user has filled it in."""
-    return f"{playbook_command(ledger, 'settle')} -e {shlex.quote(f'file={file}')}"
+    return f"{playbook_command(shown, 'settle')} -e {shlex.quote(f'file={file}')}"
 
 
-def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
+def settling(shown: str, key: Key, entry: Entry) -> dict[str, list[str]]:
     """Return the commands that settle an entry in doubt, as the key `settle` of a result.
 
     The first one records the asset and lacks the id at its end; the second one removes the entry.
@@ -53,7 +55,6 @@ def settling(ledger: Ledger, key: Key, entry: Entry) -> dict[str, list[str]]:
     if not (is_machine and _PLAIN.fullmatch(key.base_url + key.name)):
         return {"settle": []}
     given = f"resource={key.resource} base_url={key.base_url} name={key.name}"
-    shown = ledger.database.shown
     if _PLAIN.fullmatch(shown):
         command = f"{_ENTRY} -a 'ledger={shown} {given}"
     else:
@@ -68,8 +69,3 @@ def _in_environment(shown: str) -> str:
     """
     # Without double quotes, which a message would escape.
     return f"{LEDGER_VARIABLE}={shlex.quote(shown)} " if shown else ""
-
-
-def needs_variable(ledger: Ledger) -> bool:
-    """Return whether the commands rely on the variable of the environment that has the ledger."""
-    return not ledger.database.shown

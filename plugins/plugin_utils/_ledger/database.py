@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, ContextManager, Iterable, Protocol, Sequence, Tuple, Union
+from typing import Any, Iterable, Protocol, Sequence, Tuple, Union
 
-from .entries import Kind, Use
+from .entries import Kind, Use, Waiting
 
 Value = Union[str, int, float, None]
-Statement = Tuple[str, Sequence[Value]]  # SQL, and the values in place of its `?`
+# SQL, and the values in place of its `?`.
+Statement = Tuple[str, Sequence[Value]]
 Row = Tuple[Any, ...]  # one value for each column of the statement
 
 
@@ -21,10 +22,11 @@ class Database(Protocol):
     where: str  # the ledger in messages, without a password
     shown: str  # the ledger in commands, '' if its URL has a password
     file: str  # the real path of the SQLite file, '' on PostgreSQL
-    number: str  # the SQL type of a column that numbers rows in the order of insertion
+    # The SQL type of a column that numbers rows in the order of insertion.
+    number: str
     # Keeps others from writing entries until the end of a transaction; '' if each one does so.
     lock_entries: str
-    interruptible: Callable[[], ContextManager[object]]  # around waits for other tasks
+    waiting: Waiting  # for other tasks
 
     def tables(self) -> set[str]:
         """Return the names of the ledger tables that exist."""

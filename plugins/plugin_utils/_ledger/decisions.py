@@ -25,6 +25,7 @@ from ...module_utils._resources.planning import Recorded
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable, without_placeholders
 from ...module_utils._task.task import Planned, Task
+from .commands import playbook_command
 from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry
 
 SEND, COMPARE, REFUSE = "send", "compare", "refuse"
@@ -56,9 +57,15 @@ _HOW = {
 _ENTRY = "infrastructure.services.ledger_entry (state:"
 # How to settle a creation in doubt, by its outcome.
 _SETTLE = {
-    ACCEPTED: f"It exists: do not create it again. Record its asset, with the id of the service, by {_ENTRY} present).",
-    UNKNOWN: f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its asset); if not,"
-    " remove the entry with the same module (state: absent), and this task creates it.",
+    ACCEPTED: (
+        "It exists: do not create it again. Record its asset, with the id of the service, by"
+        f" {_ENTRY} present)."
+    ),
+    UNKNOWN: (
+        f"Look for it on the service. If it is there, confirm it with {_ENTRY} present and its"
+        " asset); if not, remove the entry with the same module (state: absent), and this task"
+        " creates it."
+    ),
     **dict.fromkeys(
         (REJECTED, NOT_SENT), f"Before you run it again, remove its entry with {_ENTRY} absent)."
     ),
@@ -83,18 +90,25 @@ class InDoubt(ServicesError):
             f"the ledger says that a task began to create it at {entry.began_at};"
             f" {_HOW[self.outcome]}. This task sent nothing. {_SETTLE[self.outcome]}"
         )
-        if not task.is_listed and entry.state != ACCEPTED:  # force sends all of a list again
+        # Force sends all of a list again.
+        if not task.is_listed and entry.state != ACCEPTED:
             text += _FORCE
         super().__init__(Message(text, task.asset, command, entry.began_at))
 
 
-def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
-    """Return the task with its plan, or with the error that forbids it; `command`: as in InDoubt."""
+def plan_with(task: Task, entry: Entry | None, shown: str) -> Planned:
+    """Return the task with its plan, or with the error that forbids it.
+
+    `shown`: the ledger in commands.
+    """
     if entry is None:
         return task.planned()
-    method, force, recorded = task.resource.operation.method, task.wanted.force, None
+    method = task.resource.operation.method
+    force = task.wanted.force
+    recorded = None
     found = ON_FINDING[entry.state][method]
     if found == REFUSE and not force:
+        command = playbook_command(shown, "in_doubt")
         return Planned(task, entry=entry, error=InDoubt(entry, task, command))
     if found == COMPARE and not (force and method == "POST"):
         recorded = Recorded(entry.sent, entry.asset)
@@ -103,11 +117,15 @@ def plan_with(task: Task, entry: Entry | None, command: str) -> Planned:
 
 def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
     """Return the change that ends an attempt, with its history row; `begun`: its intent."""
-    before, entry = begun.before, begun.after
+    before = begun.before
+    entry = begun.after
     if entry is None:
         raise ValueError("only an intent can end")
-    outcome, asset, trace_id = result.outcome, result.asset, result.trace_id or ""
-    state, after = AFTER.get((outcome, asset is not None), UNKNOWN), before
+    outcome = result.outcome
+    asset = result.asset
+    trace_id = result.trace_id or ""
+    state = AFTER.get((outcome, asset is not None), UNKNOWN)
+    after = before
     if state:
         after = entry._replace(state=state, changed_at="", trace_id=trace_id)
         if asset is not None:
@@ -127,7 +145,8 @@ def ending(begun: Change, result: Result, seconds: float = 0.0) -> Change:
 
 def unrecorded(result: Result, problem: str, task: Task) -> Result:
     """Return a result as the failure to record it, with all its other keys."""
-    outcome, said = result.outcome, result.msg
+    outcome = result.outcome
+    said = result.msg
     next_step = "Run it again, which sends it once more."
     if task.resource.operation.method == "POST":
         next_step = _SETTLE[outcome]
@@ -138,8 +157,11 @@ def unrecorded(result: Result, problem: str, task: Task) -> Result:
 
 def warning_of_others(task: Task, found: dict[str, list[str]]) -> str:
     """Return a warning about assets that are recorded at other base_urls (`found`, by name)."""
-    (name, others), more = next(iter(found.items())), len(found) - 1
-    same = f" The same is true of {more:,} other{'s' if more > 1 else ''}." if more else ""
+    name, others = next(iter(found.items()))
+    more = len(found) - 1
+    same = ""
+    if more:
+        same = f" The same is true of {more:,} other{'s' if more > 1 else ''}."
     return printable(
         f"{task.resource.operation.noun} {name}: the ledger has one of this name at"
         f" {', '.join(others)}, and nothing yet at {task.settings.service}. If both"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
-from typing import Any, Iterable
+from dataclasses import dataclass
+from typing import Iterable
 
 from ...module_utils._errors import NOT_SENT, ServicesError, listing
-from ...module_utils._fields import json_differences
+from ...module_utils._fields import Params, json_differences
 from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
+from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adopting import (
@@ -35,67 +37,125 @@ from .tables import like
 _UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
 
 
-def edit_entry(
-    ledger: Ledger, params: dict[str, Any], check_mode: bool, secrets: Secrets, run: str = ""
-) -> dict[str, Any]:
-    """Edit one entry and return the result of ledger_entry; raise ServicesError."""
-    item, faults = item_of(0, params, params), Faults(LEDGER_ENTRY)
-    (edit,) = _edit_all(ledger, [item], faults, check_mode, secrets, run)
-    title, after = f"ledger entry of {edit.key.resource} {edit.key.name}", edit.after
-    diff = dict(before=_shown(edit.before), after=_shown(after))
-    return dict(
-        changed=edit.kind != UNCHANGED,
-        outcome=NOT_SENT,
-        asset=(after.asset or None) if after else None,
-        edit=edit.kind,
-        entry_state=_state_of(after),
-        sent=after.sent if after else None,
-        changed_at=after.changed_at if after else None,
-        diff=dict(diff, before_header=title, after_header=title),
-        **_warnings([edit], ledger),
-    )
+@dataclass(frozen=True)
+class Editor:
+    """Edits a ledger for one task; in check mode nothing is written."""
 
+    ledger: Ledger
+    secrets: Secrets
+    check_mode: bool = False
+    run: str = ""  # of Ansible
 
-def edit_entries(
-    ledger: Ledger,
-    params: dict[str, Any],
-    check_mode: bool,
-    secrets: Secrets,
-    run: str = "",
-    only_adds: bool = False,
-) -> dict[str, Any]:
-    """Edit a list of entries and return the result of ledger_entries; raise ServicesError.
+    def edit_entry(self, params: Params) -> Returned:
+        """Edit one entry and return the result of ledger_entry; raise ServicesError."""
+        item = item_of(0, params, params)
+        (edit,) = self._edit_all([item], Faults(LEDGER_ENTRY))
+        after = edit.after
+        title = f"ledger entry of {edit.key.resource} {edit.key.name}"
+        return dict(
+            changed=edit.kind != UNCHANGED,
+            outcome=NOT_SENT,
+            asset=(after.asset or None) if after else None,
+            edit=edit.kind,
+            entry_state=_state_of(after),
+            sent=after.sent if after else None,
+            changed_at=after.changed_at if after else None,
+            diff=dict(
+                before=_compared(edit.before),
+                after=_compared(after),
+                before_header=title,
+                after_header=title,
+            ),
+            **_warnings([edit], self.ledger),
+        )
 
-    `only_adds`: as in Item.
-    """
-    faults = Faults(LEDGER_ENTRIES)
-    items = [item._replace(only_adds=only_adds) for item in _items(params, faults)]
-    edits = _edit_all(ledger, items, faults, check_mode, secrets, run)
-    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    for edit in edits:
-        names.setdefault(edit.kind, []).append(edit.key.name)
-    counts = {kind: len(found) for kind, found in names.items()}
-    counts["in_doubt"] = ledger.count_in_doubt()
-    if check_mode:
-        counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
-        counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
-    unchanged = names.pop(UNCHANGED)
-    names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
-    return dict(
-        changed=len(unchanged) < len(edits),
-        outcome=NOT_SENT,
-        counts=counts,
-        names=names,
-        diff=_diff(edits),
-        **_warnings(edits, ledger),
-    )
+    def edit_entries(self, params: Params, only_adds: bool = False) -> Returned:
+        """Edit a list of entries and return the result of ledger_entries; raise ServicesError.
+
+        `only_adds`: as in Item.
+        """
+        faults = Faults(LEDGER_ENTRIES)
+        items = [item._replace(only_adds=only_adds) for item in _items(params, faults)]
+        edits = self._edit_all(items, faults)
+        names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        for edit in edits:
+            names.setdefault(edit.kind, []).append(edit.key.name)
+        counts = {kind: len(found) for kind, found in names.items()}
+        counts["in_doubt"] = self.ledger.count_in_doubt()
+        if self.check_mode:
+            counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
+            counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
+        unchanged = names.pop(UNCHANGED)
+        names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
+        return dict(
+            changed=len(unchanged) < len(edits),
+            outcome=NOT_SENT,
+            counts=counts,
+            names=names,
+            diff=_diff_of_list(edits),
+            **_warnings(edits, self.ledger),
+        )
+
+    def _edit_all(self, items: list[Item], faults: Faults) -> list[Edit]:
+        """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
+
+        Waits for tasks that are working on an asset, except in check mode. The user asked for the
+        edits of the entries as they were before that wait, so a change during it is a LedgerError.
+        """
+        ledger = self.ledger
+        for base_url in {item.key.base_url for item in items}:
+            ledger.require_same_url(base_url)
+        _add_repeated(items, faults)
+        _add_taken(ledger, items, faults)
+        before = _entries_of(ledger, [item.key for item in items])
+        edits = self._decide(items, before, faults)
+        if self.check_mode:
+            return edits
+        in_flight = sorted(key for key, entry in before.items() if _state_of(entry) == INTENT)
+        with ExitStack() as locks:
+            # In the same order everywhere, so that two tasks do not wait for each other.
+            for key in in_flight:
+                locks.callback(ledger.release, key)
+                ledger.lock(key, wait=True)
+            if in_flight:
+                now = {**before, **_entries_of(ledger, in_flight)}
+                edits = self._decide(items, now, faults)
+                for edit in edits:
+                    if edit.kind != UNCHANGED and edit.before != before[edit.key]:
+                        raise _overtaken(edit.key, edit.before)
+            return self._write(edits)
+
+    def _decide(
+        self, items: list[Item], entries: dict[Key, Entry | None], faults: Faults
+    ) -> list[Edit]:
+        """Return the edit of each entry; raise InvalidInput with all faults."""
+        edits = []
+        for item in items:
+            try:
+                edits.append(edit_of(item, entries[item.key], self.secrets))
+            except ServicesError as error:
+                faults.add(item.number, item.given, error.msg)
+        faults.raise_if_any()
+        return edits
+
+    def _write(self, edits: list[Edit]) -> list[Edit]:
+        """Write all edits, or none; return them as they were written; raise LedgerError."""
+        changes = [_change_of(edit, self.run) for edit in edits if edit.kind != UNCHANGED]
+        if not changes:
+            return edits
+        entries: dict[Key, Entry | None] = {}
+        for change, written in zip(changes, self.ledger.write(changes, Kind.EDIT)):
+            if written is None:
+                raise _overtaken(change.key, self.ledger.get(change.key))
+            entries[change.key] = written.after
+        return [edit._replace(after=entries.get(edit.key, edit.after)) for edit in edits]
 
 
 def _is_left_in_doubt(edit: Edit) -> bool:
     return edit.kind == UNCHANGED and _state_of(edit.after) not in (ABSENT, DONE)
 
 
-def _items(params: dict[str, Any], faults: Faults) -> list[Item]:
+def _items(params: Params, faults: Faults) -> list[Item]:
     """Return the valid items of a list; adds the faults of the others."""
     items = []
     for number, given in enumerate(params["entries"]):
@@ -106,7 +166,7 @@ def _items(params: dict[str, Any], faults: Faults) -> list[Item]:
     return items
 
 
-def _options(given: object, base_url: str | None) -> dict[str, Any]:
+def _options(given: object, base_url: str | None) -> Params:
     """Return the options of an item, which may be one of ledger_info; raise ServicesError."""
     if isinstance(given, dict):
         used = {"base_url": base_url}
@@ -115,42 +175,6 @@ def _options(given: object, base_url: str | None) -> dict[str, Any]:
                 used[name] = value
         return validated_item(LEDGER_ENTRIES, used)
     return validated_item(LEDGER_ENTRIES, given)
-
-
-def _edit_all(
-    ledger: Ledger,
-    items: list[Item],
-    faults: Faults,
-    check_mode: bool,
-    secrets: Secrets,
-    run: str,
-) -> list[Edit]:
-    """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
-
-    Waits for tasks that are working on an asset, except in check mode. The user asked for the edits
-    of the entries as they were before that wait, so a change during it is a LedgerError.
-    """
-    for base_url in {item.key.base_url for item in items}:
-        ledger.require_same_url(base_url)
-    _add_repeated(items, faults)
-    _add_taken(ledger, items, faults)
-    before = _read(ledger, [item.key for item in items])
-    edits = _decide(items, before, secrets, faults)
-    if check_mode:
-        return edits
-    in_flight = sorted(key for key, entry in before.items() if _state_of(entry) == INTENT)
-    with ExitStack() as locks:
-        # In the same order everywhere, so that two tasks do not wait for each other.
-        for key in in_flight:
-            locks.callback(ledger.release, key)
-            ledger.lock(key, wait=True)
-        if in_flight:
-            now = {**before, **_read(ledger, in_flight)}
-            edits = _decide(items, now, secrets, faults)
-            for edit in edits:
-                if edit.kind != UNCHANGED and edit.before != before[edit.key]:
-                    raise _overtaken(edit.key, edit.before)
-        return _write(ledger, edits, run)
 
 
 def _add_repeated(items: list[Item], faults: Faults) -> None:
@@ -187,24 +211,7 @@ def _add_taken(ledger: Ledger, items: list[Item], faults: Faults) -> None:
                 faults.add(taken.number, taken.given, fault)
 
 
-def _decide(
-    items: list[Item],
-    entries: dict[Key, Entry | None],
-    secrets: Secrets,
-    faults: Faults,
-) -> list[Edit]:
-    """Return the edit of each entry; raise InvalidInput with all faults."""
-    edits = []
-    for item in items:
-        try:
-            edits.append(edit_of(item, entries[item.key], secrets))
-        except ServicesError as error:
-            faults.add(item.number, item.given, error.msg)
-    faults.raise_if_any()
-    return edits
-
-
-def _read(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
+def _entries_of(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
     """Return the entry of each key."""
     names: dict[tuple[str, str], list[str]] = defaultdict(list)
     entries: dict[Key, Entry | None] = dict.fromkeys(keys)
@@ -214,19 +221,6 @@ def _read(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
         for name, entry in ledger.get_many(base_url, resource, some).items():
             entries[Key(base_url, resource, name)] = entry
     return entries
-
-
-def _write(ledger: Ledger, edits: list[Edit], run: str) -> list[Edit]:
-    """Write all edits, or none, and return them as they were written; raise LedgerError."""
-    changes = [_change_of(edit, run) for edit in edits if edit.kind != UNCHANGED]
-    if not changes:
-        return edits
-    entries: dict[Key, Entry | None] = {}
-    for change, written in zip(changes, ledger.write(changes, Kind.EDIT)):
-        if written is None:
-            raise _overtaken(change.key, ledger.get(change.key))
-        entries[change.key] = written.after
-    return [edit._replace(after=entries.get(edit.key, edit.after)) for edit in edits]
 
 
 def _change_of(edit: Edit, run: str) -> Change:
@@ -258,15 +252,16 @@ def _state_of(entry: Entry | None) -> str:
     return entry.state if entry else ABSENT
 
 
-def _shown(entry: Entry | None) -> dict[str, object]:
+def _compared(entry: Entry | None) -> dict[str, object]:
     return dict(state=entry.state, sent=entry.sent, asset=entry.asset) if entry else {}
 
 
-def _diff(edits: list[Edit]) -> dict[str, dict[str, str]]:
+def _diff_of_list(edits: list[Edit]) -> dict[str, dict[str, str]]:
     """Return the fields that changed, a line for each entry that had or has some."""
     diff: dict[str, dict[str, str]] = {"before": {}, "after": {}}
     for edit in edits:
-        before, after = _shown(edit.before), _shown(edit.after)
+        before = _compared(edit.before)
+        after = _compared(edit.after)
         if edit.before is None:
             after.pop("sent", None)  # made of the asset
         changed = json_differences(before or None, after or None, absent="null")

@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import pwd
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Callable, ContextManager, NamedTuple
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
+from ...module_utils._http import strict_json
+from ...module_utils._resources import planning
+
+Entry = planning.Entry
+_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 
 # The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
@@ -43,20 +50,6 @@ class Key(NamedTuple):
     name: str
 
 
-class Entry(NamedTuple):
-    """An entry: its state, the body that was sent, and the envelope ({}: none came back)."""
-
-    state: str
-    sent: dict[str, Any]
-    asset: dict[str, Any]
-    began_at: str = ""  # UTC, `YYYY-MM-DDTHH:MM:SSZ`; empty until it is written, like the next two
-    changed_at: str = ""
-    by: str = ""  # user@controller
-    run: str = ""  # shared by all processes of one ansible run
-    trace_id: str = ""
-    revision: int = 0  # a random number, new with each write
-
-
 class Ended(NamedTuple):
     """How one attempt ended: a row of the history. The states may be ABSENT; it took `seconds`."""
 
@@ -75,9 +68,12 @@ class Ended(NamedTuple):
 class Mark(NamedTuple):
     """The state of a ledger, and its last move."""
 
-    ledger_id: str = ""  # random, made with the tables; copies and moves keep it
-    state: str = ""  # IN_USE, MOVING, MOVED or FILLING of `tables`; empty if there are no tables
-    move: str = ""  # the name of the move, in both ledgers; empty if the ledger never moved
+    # Random, made with the tables; copies and moves keep it.
+    ledger_id: str = ""
+    # IN_USE, MOVING, MOVED or FILLING of `tables`; empty if there are no tables.
+    state: str = ""
+    # The name of the move, in both ledgers; empty if the ledger never moved.
+    move: str = ""
     place: str = ""  # the other ledger of the move, for messages
 
 
@@ -87,6 +83,14 @@ class NewUrl(NamedTuple):
     base_url: str
     at: str  # UTC, as of an Entry
     by: str
+
+
+class Waiting(NamedTuple):
+    """How a task waits for others; `show` gets the awaited assets, and the entry of the first one."""
+
+    # Around each wait.
+    interruptible: Callable[[], ContextManager[object]] = nullcontext
+    show: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
 
 
 class Use(NamedTuple):
@@ -100,9 +104,12 @@ class Use(NamedTuple):
 class Kind(Enum):
     """The purpose of a write, which decides how it is committed."""
 
-    BEGIN = "begin"  # intents: on disk before the write returns; each takes effect on its own
-    END = "end"  # outcomes: survive the death of this process; tried again while the ledger is lost
-    EDIT = "edit"  # on disk before the write returns; all of it takes effect or nothing
+    # Intents: on disk before the write returns; each takes effect on its own.
+    BEGIN = "begin"
+    # Outcomes: survive the death of this process; tried again while the ledger is lost.
+    END = "end"
+    # On disk before the write returns; all of it takes effect or nothing.
+    EDIT = "edit"
 
 
 class Change(NamedTuple):
@@ -128,7 +135,8 @@ def stamped(change: Change) -> Change:
     """
     now = current_time()
     revision = int.from_bytes(os.urandom(8), "big") >> 1
-    after, ended = change.after, change.ended
+    after = change.after
+    ended = change.ended
     if after:
         after = after._replace(
             began_at=after.began_at or now,
@@ -145,6 +153,20 @@ NOT_A_LEDGER = (
     "file is not a database, and is left as it is. Give the path of a ledger, or of a new one; if"
     " this was one, restore it from a backup"
 )
+
+
+def recorded_json(text: str) -> Any:
+    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    may_be_deep = text.count("[") + text.count("{") > strict_json.MAX_DEPTH
+    if may_be_deep and strict_json.depth(value) > strict_json.MAX_DEPTH:
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def first_line(error: Exception) -> str:

@@ -16,8 +16,10 @@ from ...module_utils._errors import InvalidInput
 from .entries import NOT_A_LEDGER
 from .sqlite import application_id_of, has_journal, sqlite_uri
 
-_LEAST_SIZE = 512  # bytes of a database of one page; SQLite overwrites a smaller file
-_BESIDE = ("-journal", "-wal", "-shm", ".lock")  # ends of the names of files beside a ledger
+# Bytes of a database of one page; SQLite overwrites a smaller file.
+_LEAST_SIZE = 512
+# Ends of the names of files beside a ledger.
+_BESIDE = ("-journal", "-wal", "-shm", ".lock")
 _LOOKS = 40  # at a journal
 _LOOKS_AT_CONTENT = 3
 _PAUSE = 0.05  # seconds between looks
@@ -90,7 +92,8 @@ def _may_be_sqlite(file: str, size: int) -> bool:
         except sqlite3.DatabaseError:
             if has_journal(file):
                 return True
-            time.sleep(_PAUSE)  # another task may just have ended the first write to a new file
+            # Another task may just have ended the first write to a new file.
+            time.sleep(_PAUSE)
         else:
             return True
     return False
@@ -132,7 +135,8 @@ def _has_foreign_journal(file: str) -> bool:
         if not os.path.getsize(f"{file}-journal"):
             return False
         found = _application_id_in(file)
-    except (OSError, sqlite3.Error):  # there is no journal, or SQLite reports the problem later
+    except (OSError, sqlite3.Error):
+        # There is no journal, or SQLite reports the problem later.
         return False
     return found not in (0, application_id_of(file))
 

@@ -12,17 +12,18 @@ from itertools import groupby
 from typing import Any
 
 from ...module_utils._errors import NOT_SENT
-from ...module_utils._fields import prune
+from ...module_utils._fields import Params, prune
 from ...module_utils._http.urls import recorded_url
 from ...module_utils._resources import KEYS
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ...module_utils._result import Returned
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
 from .entries import DONE, STATES, Entry, Key
 from .store import Ledger
 
 
-def list_entries(ledger: Ledger, params: dict[str, Any]) -> dict[str, Any]:
+def list_entries(ledger: Ledger, params: Params) -> Returned:
     """Return the result of ledger_info: the entries that match the filters, and counts by state.
 
     Raises InvalidInput or LedgerError.
@@ -34,7 +35,7 @@ def list_entries(ledger: Ledger, params: dict[str, Any]) -> dict[str, Any]:
     entries = []
     for key, entry in found:
         counts[entry.state] += 1
-        entries.append({**_shown(key, entry), **settling(ledger, key, entry)})
+        entries.append({**_listed(key, entry), **settling(ledger.database.shown, key, entry)})
         if params["history"]:
             entries[-1]["history"] = history.get(key, [])
     return dict(
@@ -59,7 +60,7 @@ def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict[str, Any]]]
     return shown
 
 
-def _filters(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _filters(params: Params) -> dict[str, tuple[str, ...]]:
     """Return the SQL conditions of the filters, with their values."""
     where: dict[str, tuple[str, ...]] = {}
     if params["base_url"]:
@@ -79,7 +80,7 @@ def _filters(params: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return where
 
 
-def _shown(key: Key, entry: Entry) -> dict[str, Any]:
+def _listed(key: Key, entry: Entry) -> dict[str, Any]:
     """Return an entry as results show it."""
     option = KEYS.get(key.resource, "name")
     shown: dict[str, Any] = {"base_url": key.base_url, "resource": key.resource, option: key.name}
@@ -88,13 +89,13 @@ def _shown(key: Key, entry: Entry) -> dict[str, Any]:
     return dict(shown, options=_options(key, entry))
 
 
-def _options(key: Key, entry: Entry) -> dict[str, Any]:
+def _options(key: Key, entry: Entry) -> Params:
     """Return the options with which the asset's module would find nothing to change."""
     if key.resource != VIRTUAL_MACHINE.operation.resource:
         asset = {name: value for name, value in entry.asset.items() if name != "id"}
         same = prune(asset) if entry.state == DONE else None
         return {"id": key.name, "body": same or entry.sent}
-    options: dict[str, Any] = {"name": key.name, "attributes": {}}
+    options: Params = {"name": key.name, "attributes": {}}
     for name, value in (entry.sent.get("attributes") or {}).items():
         option = "attributes" if name in VIRTUAL_MACHINE.attributes else "extra_attributes"
         options.setdefault(option, {})[name] = value

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, closing, suppress
+from itertools import chain
 from typing import Any, Callable, Iterator
 
 from ...module_utils._errors import NOT_SENT, ServicesError
+from ...module_utils._result import Returned
 from . import tables as sql
 from .entries import Key, Kind, LedgerError, Mark
 from .location import no_ledger_yet, open_ledger
@@ -46,7 +48,7 @@ def open_source(location: str, read_only: bool) -> Ledger:
 
 def move_ledger(
     source: Ledger, open_target: Callable[[bool], Ledger], check_mode: bool
-) -> dict[str, Any]:
+) -> Returned:
     """Move a ledger and return the result of ledger_move; raise ServicesError.
 
     `source`: opened with `moving`; in check mode it may be opened for reading. `open_target`: opens
@@ -57,7 +59,8 @@ def move_ledger(
     at_source = source.mark()
     try:
         with closing(open_target(True)) as target:
-            at_target, where = target.mark(), target.where
+            at_target = target.mark()
+            where = target.where
             is_complete = _is_complete(source, at_source, target, at_target)
     except ServicesError:
         if not check_mode:
@@ -81,7 +84,7 @@ def _wait_for_turn(source: Ledger) -> None:
     """Wait until no other task moves this ledger."""
     number = lock_number(_TURN)
     if not source.database.lock(number, wait=False):
-        source.say_waiting([_TURN], None)
+        source.database.waiting.show([_TURN], None)
         source.database.lock(number, wait=True)
 
 
@@ -212,7 +215,8 @@ def _copies(source: Ledger) -> Iterator[Statement]:
     for rows in _pages(source, sql.ENTRIES_AFTER, ("", "", "")):
         yield _insertion(sql.COPY_ENTRIES, rows)
     for rows in _pages(source, sql.HISTORY_AFTER, (0,)):
-        yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])  # the target numbers them
+        # The target numbers them.
+        yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])
 
 
 def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:
@@ -224,9 +228,9 @@ def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:
 
 
 def _insertion(statement: str, rows: list[Row]) -> Statement:
-    row = ", ".join("?" * len(rows[0]))
-    values = [value for row in rows for value in row]
-    return statement.format(", ".join([f"({row})"] * len(rows))), tuple(values)
+    marks = ", ".join("?" * len(rows[0]))
+    some = statement.format(", ".join([f"({marks})"] * len(rows)))
+    return some, tuple(chain.from_iterable(rows))
 
 
 def _count(source: Ledger, table: str) -> int:

@@ -23,7 +23,9 @@ def real_path(path: str) -> str:
 
     Raises ValueError if another user made one of them, OSError if there are too many.
     """
-    found, left, links = os.sep, path.split(os.sep)[::-1], 0
+    found = os.sep
+    left = path.split(os.sep)[::-1]
+    links = 0
     while left:
         part = left.pop()
         if part in ("", os.curdir):

@@ -18,13 +18,14 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING, Callable, ContextManager, Dict, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 
 from ...module_utils._errors import MissingLibrary
 from ...module_utils._secrets import is_credential_name
 from .database import Row, Statement, Value
-from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, first_line
+from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, Waiting, first_line
 from .tables import ENTRY_TABLE, HISTORY_TABLE, TABLES_IN_POSTGRESQL
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",  # milliseconds
 }
-_STATEMENT_SECONDS = 15.0  # a server that has not canceled a statement by then hangs
+# A server that has not canceled a statement by then hangs.
+_STATEMENT_SECONDS = 15.0
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # These override the server's defaults: an intent is on disk before its request, no statement waits
 # for long, a dead controller loses its locks, and a session survives a long request.
@@ -62,13 +64,16 @@ _SESSION = {
 }
 _SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
 _SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # the server may have another default
+# The server may have another default.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _TRY_LOCK = "SELECT pg_try_advisory_lock(?)"
-_CREATING = 0  # the number of the lock of the process that creates tables; no key has it
+# The number of the lock of the process that creates tables; no key has it.
+_CREATING = 0
 _LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
 # SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
 _AWAY = ("08", "53", "57P", "25006")
-_ENCODINGS = ("UTF8", "SQL_ASCII")  # SQL_ASCII stores the bytes of UTF-8 as they are
+# SQL_ASCII stores the bytes of UTF-8 as they are.
+_ENCODINGS = ("UTF8", "SQL_ASCII")
 _NEEDED = (
     (ENTRY_TABLE, "SELECT"),
     (ENTRY_TABLE, "INSERT"),
@@ -93,7 +98,7 @@ class PostgresDatabase:
         self._asked = parsed_url(url)
         self.where = described(self._asked)
         self.shown = "" if has_password(self._asked) else url
-        self.interruptible: Callable[[], ContextManager[object]] = nullcontext
+        self.waiting = Waiting()
         self._locked: set[int] = set()  # the locks of this session, by number
         try:
             self._connect()
@@ -129,7 +134,7 @@ class PostgresDatabase:
         return 0 not in self.write([turn, *statements], Kind.EDIT)
 
     def require_privileges(self) -> None:
-        asked = [name for pair in _NEEDED for name in pair]
+        asked = [*chain.from_iterable(_NEEDED)]
         row = ", ".join(["has_table_privilege(?, ?)"] * len(_NEEDED))
         (found,) = self.execute(f"SELECT {row}", asked)
         lacking = [f"{right} on {table}" for (table, right), has in zip(_NEEDED, found) if not has]
@@ -145,7 +150,7 @@ class PostgresDatabase:
         while not self._try_lock(number):
             if not wait:
                 return False
-            with self.interruptible():
+            with self.waiting.interruptible():
                 time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True
@@ -177,7 +182,8 @@ class PostgresDatabase:
 
     def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
         """Write as Database does; every commit is durable, because that costs no extra round trip."""
-        statements = list(statements)  # made first: they may be read from another ledger
+        # Made first: they may be read from another ledger.
+        statements = list(statements)
         with self._translated():
             if self._connection.closed:
                 self._connect()
@@ -258,7 +264,8 @@ class PostgresDatabase:
         seconds = _STATEMENT_SECONDS + statements * _ROW_SECONDS
         timer = threading.Timer(seconds, self._shut_down, [self._connection])
         timer.daemon = True
-        with suppress(RuntimeError):  # no thread can be started: the server's own limits are left
+        # No thread can be started: the server's own limits are left.
+        with suppress(RuntimeError):
             timer.start()
         try:
             yield
@@ -282,7 +289,8 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         problem = f"ledger: {self.where}: {first_line(error)}"
-        sqlstate = getattr(error, "sqlstate", None) or ""  # of the server or a pooler, not of libpq
+        # Of the server or a pooler, not of libpq.
+        sqlstate = getattr(error, "sqlstate", None) or ""
         if sqlstate.startswith(_AWAY):
             return LedgerLost(problem)
         if not isinstance(error, self._psycopg.OperationalError):

@@ -42,7 +42,7 @@ class Queue:
         self._given_up: set[Key] = set()
         # Assets that other runs hold: the time when that was noticed, and the entry.
         self._held: dict[Key, tuple[float, Entry | None]] = {}
-        self._said: set[Key] = set()  # held assets that the user knows about
+        self._shown: set[Key] = set()  # held assets that the user knows about
         # The jobs that are still tried, in the order in which they are processed.
         self._acts: tuple[_Act, ...] = (self._finish, self._release, self._begin, self._give_up)
         self.lost: LedgerError | None = None  # why nothing new is begun
@@ -74,20 +74,22 @@ class Queue:
 
         Later jobs for these keys do nothing. Does not wait long for the ledger.
         """
-        with suppress(RuntimeError):  # there cannot be another thread: they stay in doubt
+        # There cannot be another thread: they stay in doubt.
+        with suppress(RuntimeError):
             thread = threading.Thread(target=self._try_to_give_up, args=[results], daemon=True)
             thread.start()
             thread.join(LEDGER_GRACE)
 
-    def say_waiting(self) -> None:
+    def show_waiting(self) -> None:
         """Show once the assets that other tasks hold for a while; for the main thread."""
-        held = {key: found for key, found in list(self._held.items()) if key not in self._said}
+        held = {key: found for key, found in list(self._held.items()) if key not in self._shown}
         if not held:
             return
-        since, entry = next(iter(held.values()))  # of the one that was noticed first
+        # Of the one that was noticed first.
+        since, entry = next(iter(held.values()))
         if time.monotonic() - since >= SILENT:
-            self._ledger.say_waiting(list(held), entry)
-            self._said.update(held)
+            self._ledger.database.waiting.show(list(held), entry)
+            self._shown.update(held)
 
     def _do(self, act: _Act, asked: object) -> Any:
         """Return the answer to a job, which this thread or the one before it has processed."""
@@ -97,7 +99,9 @@ class Queue:
             self._turn.wait_for(lambda: job.answer.done() or not self._is_taken)
             if job.answer.done():
                 return job.answer.result()
-            self._is_taken, jobs, self._jobs = True, self._jobs, []
+            self._is_taken = True
+            jobs = self._jobs
+            self._jobs = []
         try:
             self._process(jobs)
         finally:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Iterator, NamedTuple
+from dataclasses import dataclass
+from typing import Iterator
 
 from ...module_utils._errors import Message, Overtaken, ServicesError
 from ...module_utils._fields import json_differences
 from ...module_utils._result import Result
-from ...module_utils._secrets import Secrets, without_placeholders
+from ...module_utils._secrets import Secrets
 from ...module_utils._task.task import Planned, Task
 from . import decisions
 from .commands import playbook_command
@@ -31,9 +32,11 @@ _OVERTAKEN = (
 )
 
 
-class Begun(NamedTuple):
-    """A task whose intent is recorded; without an intent there is nothing to send after all."""
+@dataclass(frozen=True)
+class Begun:
+    """A task that holds the lock of its asset; without an intent there is nothing to send."""
 
+    recording: Recording
     planned: Planned
     intent: Change | None = None
     at: float = 0.0  # seconds, on the clock of time.monotonic
@@ -43,19 +46,30 @@ class Begun(NamedTuple):
         """Whether it is certain that the task sends its request, or that it sends none."""
         return self.intent is not None or self.planned.required_plan().settled
 
+    def record(self, result: Result) -> Result:
+        """Record how the task ended and return its result, with the next step if it is in doubt."""
+        if self.intent is None:
+            return result
+        change = decisions.ending(self.intent, result, time.monotonic() - self.at)
+        return self.recording.record_ending(self.planned.task, change, result)
+
 
 class Recording:
     """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
 
-    _waits = True  # before it plans, for another task that is working on the asset
+    # Before it plans, for another task that is working on the asset.
+    _waits = True
 
     def __init__(
         self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
     ) -> None:
         """`run` names the run of Ansible."""
-        self._ledger, self._secrets, self._run, self._check_mode = ledger, secrets, run, check_mode
+        self.ledger = ledger
+        self._secrets = secrets
+        self._run = run
+        self._check_mode = check_mode
         self._writer: Ledger | Queue = ledger
-        self._command = playbook_command(ledger, "in_doubt")
+        self._shown = ledger.database.shown
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
@@ -64,11 +78,10 @@ class Recording:
         if not tasks:
             return []
         base_url, resource, names = _keys_of(tasks)
-        entries = self._ledger.get_many(base_url, resource, names)
+        entries = self.ledger.get_many(base_url, resource, names)
         new = [name for name in names if name not in entries]
         if new:
-            self._ledger.require_same_url(base_url)
-            others = self._ledger.other_services(base_url, resource, new)
+            others = self.ledger.other_services(base_url, resource, new)
             if others:
                 self.warnings.append(decisions.warning_of_others(tasks[0], others))
         return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
@@ -77,22 +90,22 @@ class Recording:
         """Return a task with its plan, once no other task is working on its asset."""
         if entry and entry.state == INTENT and not self._check_mode:
             entry = self._left_by_others(key_of(task))
-        return decisions.plan_with(task, entry, self._command)
+        return decisions.plan_with(task, entry, self._shown)
 
     def _left_by_others(self, key: Key) -> Entry | None:
         """Wait for the task that is working on an asset, and return the entry that it left.
 
         A list returns None at once, and begins the asset later.
         """
-        if not self._ledger.lock(key, wait=self._waits):
+        if not self.ledger.lock(key, wait=self._waits):
             return None
         try:
-            return self._ledger.get(key)
+            return self.ledger.get(key)
         finally:
-            self._ledger.release(key)
+            self.ledger.release(key)
 
     @contextmanager
-    def begun(self, planned: Planned) -> Iterator[Begun]:
+    def record_intent(self, planned: Planned) -> Iterator[Begun]:
         """Record the intent and hold the asset's lock in the context; raise Overtaken or InDoubt."""
         key = key_of(planned.task)
         try:
@@ -111,26 +124,22 @@ class Recording:
 
     def _try_to_begin(self, key: Key, planned: Planned) -> Begun:
         """Record the intent; if the entry has changed, plan the task anew instead."""
-        body = self._secrets.scrub_data(planned.required_plan().body)
+        body = self._secrets.recordable(planned.required_plan().body)
         asset = planned.entry.asset if planned.entry else {}
-        intent = Entry(INTENT, without_placeholders(body), asset, run=self._run)
+        intent = Entry(INTENT, body, asset, run=self._run)
         is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
         if is_ours:
-            return Begun(planned, Change(key, planned.entry, entry), time.monotonic())
-        return Begun(self._plan_anew(planned, entry))
+            return Begun(self, planned, Change(key, planned.entry, entry), time.monotonic())
+        return Begun(self, self._plan_anew(planned, entry))
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task with its plan for the changed entry; raise the error that forbids one."""
-        again = decisions.plan_with(planned.task, entry, self._command)
+        again = decisions.plan_with(planned.task, entry, self._shown)
         again.required_plan()
         return again
 
-    def finish(self, begun: Begun, result: Result) -> Result:
+    def record_ending(self, task: Task, change: Change, result: Result) -> Result:
         """Record how a task ended and return its result, with the next step if it is in doubt."""
-        task, seconds = begun.planned.task, time.monotonic() - begun.at
-        if begun.intent is None:
-            return result
-        change = decisions.ending(begun.intent, result, seconds)
         try:
             is_recorded = self._writer.finish(change)
         except LedgerError as error:
@@ -147,7 +156,8 @@ class Recording:
         if not is_creation or task.wanted.force or state not in decisions.NEXT:
             return result
         message = result.msg.then(decisions.NEXT[state])
-        return result.but(msg=message._replace(command=self._command))
+        command = playbook_command(self._shown, "in_doubt")
+        return result.but(msg=message._replace(command=command))
 
 
 class ListRecording(Recording):
@@ -171,7 +181,8 @@ class ListRecording(Recording):
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task as Recording does; raise ServicesError if its new plan is not approved."""
         again = super()._plan_anew(planned, entry)
-        plan, approved = again.required_plan(), planned.required_plan()
+        plan = again.required_plan()
+        approved = planned.required_plan()
         is_checked = self._approved_after is not None and not plan.settled
         if is_checked and json_differences(plan.body, approved.body):
             raise ServicesError(Message(_NO_LONGER, planned.task.asset))
@@ -181,7 +192,7 @@ class ListRecording(Recording):
         """Return the names of assets that were created or adopted after the approved plan was made."""
         if not tasks or self._approved_after is None:
             return set()
-        return self._ledger.created_since(*_keys_of(tasks), self._approved_after)
+        return self.ledger.created_since(*_keys_of(tasks), self._approved_after)
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names that are recorded at the same service but not in the list."""
@@ -190,12 +201,12 @@ class ListRecording(Recording):
         base_url, resource, names = _keys_of(tasks)
         where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
         listed = set(names)
-        found = self._ledger.entries(where, lambda name: name not in listed)
+        found = self.ledger.entries(where, lambda name: name not in listed)
         return [key.name for key, _entry in found]
 
-    def say_waiting(self) -> None:
+    def show_waiting(self) -> None:
         """Show which assets wait for other tasks."""
-        self._queue.say_waiting()
+        self._queue.show_waiting()
 
     def give_up(self, results: list[tuple[Task, Result]]) -> None:
         """Record that tasks which did not end in time, and can no longer send, sent nothing."""
@@ -210,7 +221,7 @@ class ListRecording(Recording):
 
     def close(self) -> None:
         """Close the ledger, which no thread uses any more."""
-        self._ledger.close()
+        self.ledger.close()
 
 
 def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:

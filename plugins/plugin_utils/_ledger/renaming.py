@@ -11,10 +11,11 @@ entries are: no task begins anything there, not even one that looked it up befor
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, listing
 from ...module_utils._http.urls import canonical_url, recorded_url
+from ...module_utils._result import Returned
 from ...module_utils._task.options import service_url
 from . import tables as sql
 from .database import Statement
@@ -36,7 +37,7 @@ class _Found(NamedTuple):
 
 def move_entries(
     ledger: Ledger, base_url: str | None, to_base_url: str, check_mode: bool, run: str
-) -> dict[str, Any]:
+) -> Returned:
     """Move the entries and return the result of ledger_move; raise InvalidInput or LedgerError.
 
     In check mode the ledger may be open for reading only.
@@ -48,7 +49,7 @@ def move_entries(
         return _move(ledger, old, new, check_mode, run)
 
 
-def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> dict[str, Any]:
+def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> Returned:
     rows = ledger.database.execute(sql.SERVICE_NUMBER, (new,))
     number = int(rows[0][0]) if rows else 0  # read before what it stands for
     is_complete = _is_complete(ledger, old, new)
@@ -69,7 +70,7 @@ def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> dic
         ledger_id=ledger.ledger_id,
         base_url=old,
         to_base_url=new,
-        diff=_diff(old, new, [] if is_complete else found),
+        diff=_diff_of_move(old, new, [] if is_complete else found),
     )
 
 
@@ -86,7 +87,8 @@ def _urls(base_url: str | None, to_base_url: str) -> tuple[str, str]:
 
 def _is_complete(ledger: Ledger, old: str, new: str) -> bool:
     """Return whether this move was made before; raise LedgerError if another one was."""
-    gone, onwards = ledger.new_url(old), ledger.new_url(new)
+    gone = ledger.new_url(old)
+    onwards = ledger.new_url(new)
     if gone and gone.base_url == new:
         return True
     if gone:
@@ -146,7 +148,8 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
     `number`: of the last row of the history that says where the entries of the new base_url are.
     """
     known = "".join(f",{entry.revision}," for entry in found if entry.state == INTENT)
-    by, at = author(), current_time()
+    by = author()
+    at = current_time()
     told = f"by ledger_move: base_url {old} -> {new}"
     moved = (old, sql.IN_USE, sql.MOVED, at, by, run, new)
     statements: list[Statement] = [
@@ -167,7 +170,7 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
         )
 
 
-def _diff(old: str, new: str, moved: list[_Found]) -> dict[str, Any]:
+def _diff_of_move(old: str, new: str, moved: list[_Found]) -> Returned:
     """Return how many entries of each resource are moved."""
     counts: dict[str, int] = {}
     for entry in moved:

@@ -21,18 +21,20 @@ import struct
 import time
 import zlib
 from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import Callable, ContextManager, Iterable, Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 from urllib.parse import quote
 
 from .database import Row, Statement, Value
-from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, first_line
+from .entries import NOT_A_LEDGER, Kind, LedgerError, LedgerLost, Use, Waiting, first_line
 from .paths import is_trusted
 from .tables import TABLES_IN_SQLITE
 from .write_count import is_lock_file, read_note, write_note
 
-_BUSY_TIMEOUT = 60.0  # seconds to wait for other writers, each of which takes milliseconds
+# Seconds to wait for other writers, each of which takes milliseconds.
+_BUSY_TIMEOUT = 60.0
 _STEP = 1.0  # seconds of one such wait in SQLite, which no signal ends
-_WRITING = 0  # the byte that is locked while a ledger is opened for writing or written to
+# The byte that is locked while a ledger is opened for writing or written to.
+_WRITING = 0
 _LOCKED = "database is locked"  # in texts of SQLite
 _NO_PERMISSION = ("readonly", "unable to open", "I/O")
 _UNDO = (
@@ -40,7 +42,8 @@ _UNDO = (
     " for example with ledger_info, as a user who may write to it, to its -journal and to their"
     " directory"
 )
-_ERRORS = (sqlite3.Error, UnicodeError)  # UnicodeError: a lone surrogate, which is no UTF-8
+# UnicodeError: a lone surrogate, which is no UTF-8.
+_ERRORS = (sqlite3.Error, UnicodeError)
 
 
 _Identity = Tuple[int, int]
@@ -56,22 +59,25 @@ class SqliteDatabase:
         """Open the file at an absolute path; create it unless `read_only`; raise LedgerError."""
         self.where = self.shown = path
         self.file = os.path.realpath(path)
-        self.interruptible: Callable[[], ContextManager[object]] = nullcontext
-        self._connection: sqlite3.Connection | None = None  # None: open for reading
+        self.waiting = Waiting()
+        # None: open for reading.
+        self._connection: sqlite3.Connection | None = None
         self._locks = -1
         self._is_durable: bool | None = None
         try:
             if not read_only:
-                self._open()
+                self._open_file()
         except (OSError, sqlite3.Error) as error:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        self.lock(_WRITING, wait=True)  # wait for a write that is going on to remove its journal
-        self._was_cut_off = has_journal(self.file)  # SQLite plays it back unseen
+        # Wait for a write that is going on to remove its journal.
+        self.lock(_WRITING, wait=True)
+        # SQLite plays it back unseen.
+        self._was_cut_off = has_journal(self.file)
         self.unlock(_WRITING)
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         """Create the files that are missing, which only their owner may read, and connect."""
         with suppress(FileExistsError):
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -92,7 +98,7 @@ class SqliteDatabase:
         # The note before the file: others may be writing.
         noted = read_note(self._locks if self._locks >= 0 else f"{self.file}.lock")
         ((count,),) = self.execute("PRAGMA user_version")
-        return count < noted
+        return bool(count < noted)
 
     def require_privileges(self) -> None:
         """Do nothing: a user who can open the file for writing can record a request."""
@@ -139,7 +145,8 @@ class SqliteDatabase:
             self._connection.close()
         if self._locks >= 0:
             os.close(self._locks)
-        self._connection, self._locks = None, -1
+        self._connection = None
+        self._locks = -1
 
     __del__ = close
 
@@ -148,7 +155,7 @@ class SqliteDatabase:
             if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
             if wait:
-                with self.interruptible():
+                with self.waiting.interruptible():
                     set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
             problem = f"{self.where}.lock cannot be locked: {error.strerror}"
@@ -177,8 +184,8 @@ class SqliteDatabase:
         with self._translated():
             self._sync_commits(connection, kind is not Kind.END)
             try:
-                with nullcontext() if kind is Kind.END else self.interruptible():
-                    self._begin(connection)
+                with nullcontext() if kind is Kind.END else self.waiting.interruptible():
+                    self._begin_transaction(connection)
                 counts = [connection.execute(*statement).rowcount for statement in statements]
                 if kind is not Kind.EDIT or 0 not in counts:
                     self._commit(connection)
@@ -197,7 +204,7 @@ class SqliteDatabase:
             connection.execute(f"PRAGMA synchronous = {'EXTRA' if is_durable else 'NORMAL'}")
             self._is_durable = is_durable
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+    def _begin_transaction(self, connection: sqlite3.Connection) -> None:
         """Begin a transaction, in turn: a waiting SQLite only tries its own lock now and then."""
         with suppress(OSError):
             set_lock(self._locks, _WRITING, fcntl.LOCK_EX)

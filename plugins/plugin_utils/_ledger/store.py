@@ -17,9 +17,8 @@ import os
 import time
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ...module_utils._http import strict_json
 from ...module_utils._secrets import printable
 from . import tables as sql
 from .database import Database, Row, Statement, Value
@@ -37,15 +36,19 @@ from .entries import (
     NewUrl,
     Unanswered,
     Use,
+    Waiting,
+    recorded_json,
     stamped,
 )
 
-SILENT = 1.0  # seconds of a wait for another task before a line on the screen says so
+# Seconds of a wait for another task before a line on the screen says so.
+SILENT = 1.0
 _LOOK = 0.05  # seconds between two looks at a lock
-_LOSS_GRACE = 10.0  # seconds for which an outcome is tried again while the ledger is lost
+# Seconds for which an outcome is tried again while the ledger is lost.
+_LOSS_GRACE = 10.0
 _PAUSE = 0.2  # seconds between two such attempts
-_AT_ONCE = 500  # names in one statement; SQLite took 999 values at most before 3.32
-_TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
+# Names in one statement; SQLite took 999 values at most before 3.32.
+_AT_ONCE = 500
 _MOVE_AGAIN = (
     " If that was cut off, run the same move again, which completes it:"
     " ansible-playbook infrastructure.services.move_ledger"
@@ -65,11 +68,12 @@ class Ledger:
 
         `moving`: accept a ledger in any state.
         """
-        self.database, self.where, self.file = database, database.where, database.file
+        self.database = database
+        self.where = database.where
+        self.file = database.file
         self.version = 0  # of the tables, 0 if there are none
-        # Shows the assets that this task waits for; takes their keys, and the entry of the first one.
-        self.say_waiting: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
-        self.place_warning = ""  # the file was last used elsewhere, or is older than it was here
+        # The file was last used elsewhere, or is older than it was here.
+        self.place_warning = ""
         try:
             mark = self._open(read_only, moving)
         except LedgerError:
@@ -88,8 +92,9 @@ class Ledger:
         if moving:
             return mark
         if self.is_new:
-            self.create(sql.INSERT_FIRST_MARK, Mark(os.urandom(16).hex(), sql.IN_USE))
-            return self.mark()  # perhaps of another process, which was first
+            mark = Mark(os.urandom(16).hex(), sql.IN_USE)
+            is_first = self.create(sql.INSERT_FIRST_MARK, mark)
+            return mark if is_first else self.mark()
         self._compare_use(last_use, read_only)
         if not read_only:
             self.database.require_privileges()
@@ -127,7 +132,7 @@ class Ledger:
     ) -> list[tuple[Key, Entry]]:
         """Return the entries that meet all conditions (SQL: values) and whose name is `named`."""
         conditions = " AND ".join(where) or "1 = 1"
-        values = [value for some in where.values() for value in some]
+        values = [*chain.from_iterable(where.values())]
         rows = self._read(sql.ENTRIES.format(conditions), values)
         found = [row for row in sorted(rows) if named(row[2])]
         return [(Key(*row[:3]), self._entry(row[2], row[3:])) for row in found]
@@ -135,7 +140,11 @@ class Ledger:
     def other_services(
         self, base_url: str, resource: str, names: Iterable[str]
     ) -> dict[str, list[str]]:
-        """Return the other base_urls of names, if this base_url has no entry at all."""
+        """Return the other base_urls of names, if this base_url has no entry at all.
+
+        Raises LedgerLost if its entries were moved.
+        """
+        self.require_same_url(base_url)
         found: dict[str, list[str]] = {}
         if self._read(sql.SEEN, (base_url,)):
             return found
@@ -145,7 +154,9 @@ class Ledger:
 
     def new_url(self, base_url: str) -> NewUrl | None:
         """Return the new base_url of the entries of a base_url, None if they were not moved."""
-        found, url, passed = None, base_url, set[str]()
+        found = None
+        url = base_url
+        passed: set[str] = set()
         while url not in passed:
             passed.add(url)
             rows = self._read(sql.SERVICE_MOVED, (url,))
@@ -254,7 +265,7 @@ class Ledger:
         """Return the entry of an asset from the columns after its name."""
         state, sent, asset, *others = row
         try:
-            return Entry(state, _parsed(sent), _parsed(asset), *others)
+            return Entry(state, recorded_json(sent), recorded_json(asset), *others)
         except ValueError as error:
             problem = f"the entry of {printable(name)} {error}, so something else wrote it"
             raise LedgerError(f"ledger: {self.where}: {problem}") from None
@@ -346,6 +357,10 @@ class Ledger:
         found = self.get(change.key)
         return found.revision == change.revision if found else change.after is None
 
+    def wait_like(self, waiting: Waiting) -> None:
+        """Wait for other tasks in this way from now on."""
+        self.database.waiting = waiting
+
     def lock(self, key: Key, wait: bool) -> bool:
         """Lock the key, after a wait if need be; without `wait` return False instead."""
         number = lock_number(key)
@@ -354,9 +369,9 @@ class Ledger:
             if not wait:
                 return False
             if time.monotonic() >= until:
-                self.say_waiting([key], self.get(key))
+                self.database.waiting.show([key], self.get(key))
                 return self.database.lock(number, wait=True)
-            with self.database.interruptible():
+            with self.database.waiting.interruptible():
                 time.sleep(_LOOK)
         return True
 
@@ -377,7 +392,9 @@ def lock_number(key: Key) -> int:
 
 def _entry_statement(change: Change) -> Statement:
     """Return the statement that writes an entry if it is still as it was read."""
-    key, before, after = change.key, change.before, change.after
+    key = change.key
+    before = change.before
+    after = change.after
     read = before.revision if before else 0
     if after is None:
         return sql.DELETE, (*key, read)
@@ -392,17 +409,3 @@ def _history_statement(change: Change, ended: Ended) -> Statement:
     """Return the statement that adds a history row."""
     message = ended.message.replace("\0", " ")  # which PostgreSQL cannot store
     return sql.RECORD, (*change.key, *ended._replace(message=message), change.revision)
-
-
-def _parsed(text: str) -> Any:
-    """Return JSON as a value; raise ValueError if it is no JSON, or deeper than any recorded."""
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    except ValueError:
-        raise ValueError("is not JSON") from None
-    may_be_deep = text.count("[") + text.count("{") > strict_json.MAX_DEPTH
-    if may_be_deep and strict_json.depth(value) > strict_json.MAX_DEPTH:
-        raise ValueError(_TOO_DEEP)
-    return value

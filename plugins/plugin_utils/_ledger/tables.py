@@ -6,15 +6,18 @@
 
 import re
 
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")  # characters that JSON or LIKE may escape
+# Characters that JSON or LIKE may escape.
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]+")
 
 _KEY = "base_url, resource, name"
 SCHEMA_VERSION = 4  # of the tables; it stands in the last of them
-IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"  # the states of a ledger
+# The states of a ledger.
+IN_USE, MOVING, MOVED, FILLING = "in use", "moving", "moved", "filling"
 ENTRY_TABLE = "infrastructure_services_entry"
 HISTORY_TABLE = "infrastructure_services_history"
 SCHEMA_TABLE = "infrastructure_services_schema"
-MOVED_TABLE = "infrastructure_services_moved"  # the entries of a ledger that was moved
+# The entries of a ledger that was moved.
+MOVED_TABLE = "infrastructure_services_moved"
 
 # Of the rows of the history that say where the entries of a base_url are, which have no name and
 # the state of a ledger: `moved`, with the new base_url as message, or `in use` again.
@@ -57,7 +60,8 @@ TABLES_IN_POSTGRESQL = (
     "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)"
     f" AND relname IN ('{ENTRY_TABLE}', '{SCHEMA_TABLE}')"
 )
-SCHEMA = f"SELECT * FROM {SCHEMA_TABLE} ORDER BY version DESC"  # other versions have other columns
+# Other versions have other columns.
+SCHEMA = f"SELECT * FROM {SCHEMA_TABLE} ORDER BY version DESC"
 
 IS_KEY = "base_url = ? AND resource = ? AND name = ?"
 _AMONG = "WHERE base_url = ? AND resource = ? AND name IN ({})"
@@ -140,7 +144,8 @@ SET_MARK = (
     f"UPDATE {SCHEMA_TABLE} SET state = ?, move = ?, place = ?"
     " WHERE ledger_id = ? AND state = ? AND move = ?"
 )
-CLOSE = f"ALTER TABLE {ENTRY_TABLE} RENAME TO {MOVED_TABLE}"  # no session finds it
+# No session finds it.
+CLOSE = f"ALTER TABLE {ENTRY_TABLE} RENAME TO {MOVED_TABLE}"
 OPEN = f"ALTER TABLE {MOVED_TABLE} RENAME TO {ENTRY_TABLE}"
 IN_FLIGHT = f"SELECT {_KEY}, revision FROM {ENTRY_TABLE} WHERE state = 'intent'"
 ONLY_THESE_IN_FLIGHT = (  # `,1,2,`: the revisions, twice

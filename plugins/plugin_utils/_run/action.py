@@ -18,25 +18,32 @@ from ...module_utils._errors import (
     RequestFailed,
     ServicesError,
 )
-from ...module_utils._result import Result
-from ...module_utils._task.options import LEDGER_VARIABLE, Params
+from ...module_utils._fields import Params
+from ...module_utils._result import Result, Returned
+from ...module_utils._task.options import LEDGER_VARIABLE
 from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
-from .ansible_core import Returned, TaskAction, untrusted, wants_invocation
+from .ansible_core import TaskAction, untrusted, wants_invocation
 from .display import leave_message, prepare_display
 from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory
 from .worker import environment, is_orphan, parent
 
-_WHY = "This attempt sent nothing: the keyword until does not repeat a creation that may have happened."
+_WHY = (
+    "This attempt sent nothing: the keyword until does not repeat a"
+    " creation that may have happened."
+)
 _UNRECORDED = (
-    "No ledger remembers what this run creates, so running it again creates another machine. Set ledger, or"
-    f' {LEDGER_VARIABLE} in the environment, to the path of a file; ledger: "" says that this is meant.'
+    "No ledger remembers what this run creates, so running it again"
+    " creates another machine. Set ledger, or"
+    f" {LEDGER_VARIABLE} in the environment, to the path of a file;"
+    ' ledger: "" says that this is meant.'
 )
 _NO_LEDGER = (
-    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a path (an SQLite file) or a postgresql:// URL,"
+    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a"
+    " path (an SQLite file) or a postgresql:// URL,"
     " so that running again is safe"
 )
 
@@ -49,10 +56,12 @@ class Attempts:
         self._creation: Result | None = None
         self._has_changed = False
 
-    def begin(self, task: object) -> None:
+    def forget_others(self, task: object) -> None:
         """Forget the attempts of any other task; the task object is the same for all of its own."""
         if task is not self._task:
-            self._task, self._creation, self._has_changed = task, None, False
+            self._task = task
+            self._creation = None
+            self._has_changed = False
 
     @property
     def outcome(self) -> str:
@@ -73,7 +82,7 @@ class Attempts:
     def end(self, result: Result) -> Result:
         """Return the result of an attempt; it is `changed` if an earlier one was."""
         self._has_changed = self._has_changed or result.changed
-        if self._has_changed:
+        if self._has_changed and not result.changed:
             result = result.but(changed=True)
         if self._creation:  # with the message of the ledger
             self._creation = result
@@ -112,7 +121,10 @@ class Action(TaskAction):
         try:
             return dict(self.all_given())
         except (TypeError, ValueError):
-            problem = "one contains a value that JSON cannot represent (binary data, a set, a huge number)"
+            problem = (
+                "one contains a value that JSON cannot represent (binary data, a"
+                " set, a huge number)"
+            )
             raise InvalidInput("the options", problem) from None
 
     @property
@@ -129,18 +141,17 @@ class Action(TaskAction):
 
         `place`: the name in messages.
         """
-        problems: list[str] = []
         given = self.variable(name)
         if not given:
             return []
-        texts = converted(dict(type="list", elements="str"), given, place, place, problems)
+        texts, problems = converted(dict(type="list", elements="str"), given, place, place)
         if problems:
             raise InvalidInput("; ".join(problems))
         return list(texts)
 
     def ledger_given(self) -> Any:
         """Return the option `ledger` before it is validated, '' if none is given."""
-        given = self.given("ledger")
+        given = self.arguments.get("ledger")
         return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
 
     def absolute_path(self, option: str, path: str) -> str:
@@ -148,7 +159,7 @@ class Action(TaskAction):
 
         Raise InvalidInput for a path in a collection.
         """
-        return absolute(option, path, self.playbook_directory, self.given(option) is None)
+        return absolute(option, path, self.playbook_directory, self.arguments.get(option) is None)
 
     def with_absolute_paths(self, options: Params) -> Params:
         """Return options, valid or not, with absolute paths.
@@ -172,9 +183,8 @@ class Action(TaskAction):
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
         """Run the task for one host and item, and return the result."""
         super().run(tmp, task_vars)
-        self.task_vars = task_vars or {}
         self.controller_environment = dict(os.environ)
-        _ATTEMPTS.begin(self.task)
+        _ATTEMPTS.forget_others(self.task)
         result = _ATTEMPTS.creation() or self._run_with_signals()
         return untrusted(result.as_ansible())
 
@@ -183,9 +193,13 @@ class Action(TaskAction):
         with deferred() as self.signals:
             result = _ATTEMPTS.end(self._run_in_environment())
             if self.signals.caught and result.msg.text:
-                hidden = f"{self.module}: a task with no_log was interrupted; its outcome is {result.outcome}."
+                hidden = (
+                    f"{self.module}: a task with no_log was interrupted; its outcome is"
+                    f" {result.outcome}."
+                )
                 leave_message(hidden if self.keywords.no_log else str(result.msg))
-        self.signals.terminate()
+        if self.signals.caught:
+            self.signals.terminate()
         if is_orphan():
             # The result would fill a pipe that nobody reads, so this worker would never end.
             os._exit(1)
@@ -219,7 +233,10 @@ class Action(TaskAction):
     def _require_known_attempts(self) -> None:
         """Raise InvalidInput for a creation that is repeated before its last job has ended."""
         if self.keywords.is_async and self.creates and self.keywords.counts_attempts:
-            why = "cannot be combined with until or retries in a task that creates: no attempt knows how the job"
+            why = (
+                "cannot be combined with until or retries in a task that creates:"
+                " no attempt knows how the job"
+            )
             advice = "before it ended. Remove async, or until and retries"
             raise InvalidInput("async", f"{why} {advice}")
 
@@ -234,18 +251,18 @@ class Action(TaskAction):
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
         if self.module_was_started:  # its result has warnings and invocation
             return result
-        if not self.keywords.diff:
-            result = result.but(diff=None)
-        if wants_invocation(self.task_vars):
-            result = result.but(invocation=options.invocation())
-        return result.but(warnings=(*options.secrets.warnings(), *result.warnings))
+        return result.but(
+            diff=result.diff if self.keywords.diff else None,
+            invocation=options.invocation() if wants_invocation(self.task_vars) else None,
+            warnings=(*options.secrets.warnings(), *result.warnings),
+        )
 
     def _with_warning(self, result: Result) -> Result:
         """Return the result; the first creation of a run without a ledger gets a warning.
 
         An empty option `ledger` means that this is intended.
         """
-        is_recorded = self.given("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
+        is_recorded = self.arguments.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
         has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
         if is_recorded or not has_created or self.keywords.no_log:
             return result

@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Callable, Dict, Iterator, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 
 import ansible.template
 from ansible import constants
@@ -26,9 +26,9 @@ from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
+from ...module_utils._result import Returned
 from .worker import require_parent
 
-Returned = Dict[str, Any]  # of a task or a module, as Ansible takes it
 _Data = TypeVar("_Data")
 
 # Since ansible-core 2.19 a string is never templated unless it is marked as trusted.
@@ -140,7 +140,8 @@ def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
     stays, because the module must not find the value that the target has for it.
     """
     shell: Any = connection._shell
-    if "env_prefix" not in vars(shell):  # the items of a loop share a connection
+    # The items of a loop share a connection.
+    if "env_prefix" not in vars(shell):
         shell.env_prefix = partial(_prefix_without, shell.env_prefix, prefix)
 
 
@@ -215,7 +216,8 @@ class Keywords:
     diff: bool
     no_log: bool
     is_async: bool
-    counts_attempts: bool  # whether Ansible may repeat the task, and counts in `attempts`
+    # Whether Ansible may repeat the task, and counts in `attempts`.
+    counts_attempts: bool
     timeout: int | None  # seconds
     becomes: bool  # whether the task changes to another user
     is_local: bool  # whether the connection leads to this machine
@@ -231,7 +233,10 @@ class TaskAction(ActionBase):
 
     _supports_async = True
     _supports_check_mode = True
+    task: object  # the same for all attempts of `until`
+    arguments: dict[str, Any]  # the options as the task gives them
     task_vars: dict[str, Any]
+    playbook_directory: str
     module_was_started = False
 
     @property
@@ -241,7 +246,8 @@ class TaskAction(ActionBase):
 
     @cached_property
     def keywords(self) -> Keywords:
-        task, connection = self._task, self._connection
+        task = self._task
+        connection = self._connection
         return Keywords(
             check_mode=task.check_mode,
             diff=task.diff,
@@ -253,10 +259,13 @@ class TaskAction(ActionBase):
             is_local=connection.transport == "local",
         )
 
-    @property
-    def task(self) -> object:
-        """Return the task object, the same for all attempts of `until`."""
-        return self._task
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
+        """Note what the task is given."""
+        self.task = self._task
+        self.arguments = self._task.args
+        self.task_vars = task_vars or {}
+        self.playbook_directory = str(self._loader.get_basedir())
+        return dict(ActionBase.run(self, tmp, task_vars))
 
     @property
     def module(self) -> str:
@@ -268,14 +277,6 @@ class TaskAction(ActionBase):
         """Return the width of the screen in characters."""
         display: Any = self._display
         return int(display.columns)
-
-    @property
-    def playbook_directory(self) -> str:
-        return str(self._loader.get_basedir())
-
-    def given(self, option: str) -> Any:
-        """Return an option as the task gives it, None if it does not."""
-        return self._task.args.get(option)
 
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""

@@ -27,7 +27,8 @@ from .ansible_core import call_first_display, prints_lines, run_directory, setti
 
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
-_METHOD = "infrastructure_services_lines"  # of the display in the process that starts the workers
+# Of the display in the process that starts the workers.
+_METHOD = "infrastructure_services_lines"
 _COLORS = {  # by the mark of a line
     "?": "WARN",
     "x": "ERROR",
@@ -101,7 +102,8 @@ def _end_display(first: int) -> None:
         return
     workers = [worker for worker in multiprocessing.active_children() if not worker.daemon]
     with suppress(KeyboardInterrupt):  # a second Ctrl-C: stop waiting
-        while any(worker.is_alive() for worker in workers):  # Python itself waits for them as well
+        # Python itself waits for them as well.
+        while any(worker.is_alive() for worker in workers):
             _show_messages()
             time.sleep(_POLL_INTERVAL)
     _show_messages()

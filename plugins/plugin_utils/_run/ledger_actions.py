@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from ...module_utils._fields import Params
+from ...module_utils._result import Returned
 from ...module_utils._task.validation import Options
+from .._ledger.editing import Editor
 from .._ledger.location import absolute
-from .._ledger.store import Ledger
 from .action import Action
-from .ansible_core import Returned
+from .ansible_core import run_id
 from .ledgers import reused_ledger
 from .role import FILE, REPORTS
 
@@ -36,8 +38,8 @@ class LedgerAction(Action):
 class EditingAction(LedgerAction):
     """Edits entries of the ledger."""
 
-    def edit(self, ledger: Ledger, options: Options, check_mode: bool) -> Returned:
-        """Edit entries, in check mode none, and return the result; raise ServicesError."""
+    def edit(self, editor: Editor, params: Params) -> Returned:
+        """Edit entries and return the result; raise ServicesError."""
         raise NotImplementedError
 
     def work(self, options: Options) -> Returned:
@@ -45,7 +47,9 @@ class EditingAction(LedgerAction):
         params = options.params
         if not self.keywords.check_mode:
             found = reused_ledger(self, params, read_only=True, shows_news=False)
-            if found.version or self.edit(found, options, check_mode=True)["changed"]:
+            trial = Editor(found, options.secrets, check_mode=True)
+            if found.version or self.edit(trial, params)["changed"]:
                 ledger = reused_ledger(self, params, read_only=False)
-                return self.edit(ledger, options, check_mode=False)
-        return self.edit(reused_ledger(self, params, read_only=True), options, check_mode=True)
+                return self.edit(Editor(ledger, options.secrets, run=run_id()), params)
+        ledger = reused_ledger(self, params, read_only=True)
+        return self.edit(Editor(ledger, options.secrets, check_mode=True), params)

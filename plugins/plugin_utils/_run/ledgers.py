@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 from ...module_utils._errors import InvalidInput
-from ...module_utils._task.options import Params
+from ...module_utils._fields import Params
+from .._ledger.entries import Entry, Key, Waiting
 from .._ledger.location import no_ledger_yet, open_ledger, resolved
 from .._ledger.sqlite import identity, require_same_file
 from .._ledger.store import Ledger
@@ -18,7 +20,8 @@ from .action import Action
 from .display import say
 from .run_memory import run_memory
 
-_ledgers: dict[tuple[int, str, bool], Ledger] = {}  # by process, location and read_only
+# By process, location and read_only.
+_ledgers: dict[tuple[int, str, bool], Ledger] = {}
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
@@ -28,14 +31,15 @@ def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
     if action.keywords.is_async:
         why = "cannot be combined with async: nothing would record how the task ended. Remove async"
         raise InvalidInput("ledger", why)
-    return resolved(ledger, action.playbook_directory, action.given(option) is None)
+    return resolved(ledger, action.playbook_directory, action.arguments.get(option) is None)
 
 
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
-        ledger = _open(location, read_only, _required_by(action, params))
-    show_waiting(action, ledger)
+        ledger = _open_for_run(location, read_only, _required_by(action, params))
+    # Its threads wait to the end: only the main thread receives signals.
+    ledger.wait_like(waiting_of(action)._replace(interruptible=nullcontext))
     _show_news(action, ledger, location, read_only)
     return ledger
 
@@ -51,8 +55,7 @@ def reused_ledger(
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
         ledger = ledger_of_process(location, read_only, _required_by(action, params))
-    show_waiting(action, ledger)
-    ledger.database.interruptible = action.signals.raised
+    ledger.wait_like(waiting_of(action))
     if shows_news:
         _show_news(action, ledger, location, read_only)
     return ledger
@@ -63,10 +66,14 @@ def _required_by(action: Action, params: Params) -> str:
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
 
 
-def show_waiting(action: Action, ledger: Ledger) -> None:
-    """Have the ledger show the assets that it waits for."""
-    if not action.keywords.no_log:
-        ledger.say_waiting = lambda keys, entry: say(action.signals, waiting_line(keys, entry))
+def waiting_of(action: Action) -> Waiting:
+    """Return how a task waits for others: a signal interrupts it, and a line names the assets."""
+
+    def show(keys: list[Key], entry: Entry | None) -> None:
+        if not action.keywords.no_log:
+            say(action.signals, waiting_line(keys, entry))
+
+    return Waiting(action.signals.raised, show)
 
 
 def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
@@ -89,7 +96,7 @@ def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> 
     key = (os.getpid(), location, read_only)
     if key in _ledgers:
         return _ledgers[key]
-    ledger = _open(location, read_only, required_by)
+    ledger = _open_for_run(location, read_only, required_by)
     if ledger.version:
         _ledgers[key] = ledger
     else:
@@ -97,7 +104,7 @@ def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> 
     return ledger
 
 
-def _open(location: str, read_only: bool, required_by: str) -> Ledger:
+def _open_for_run(location: str, read_only: bool, required_by: str) -> Ledger:
     """Open a ledger, unless this run used another file there; raise LedgerError or MissingLibrary."""
     before = run_memory().read(location)
     if before:

@@ -19,9 +19,11 @@ from ...module_utils._task.validation import nearest
 
 # Variables of a task in the role or in a playbook:
 FILE = "__file"  # the file that the playbook was given
-DELIMITER = "__delimiter"  # between the cells of that file, empty for the default
+# Between the cells of that file, empty for the default.
+DELIMITER = "__delimiter"
 REPORTS = "__reports"  # the reports that the playbook was given
-ONLY_CHECKS = "__only_checks"  # the task finds faults before the first request, and shows nothing
+# The task finds faults before the first request, and shows nothing.
+ONLY_CHECKS = "__only_checks"
 SHOWS_TABLE = "__shows_table"  # the task shows a table instead of JSON
 _TAKES = "__variables"  # the names of all variables that the playbook takes
 
@@ -45,9 +47,8 @@ def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[st
     others = set(given).difference(hints, names.values())
     hints.update(_unknown_to_playbook(others, task_vars.get(_TAKES, ())))
     if hints:
-        raise InvalidInput(
-            " ".join(f"{name}: there is no such variable; {hint}" for name, hint in hints.items())
-        )
+        problems = [f"{name}: there is no such variable; {hint}" for name, hint in hints.items()]
+        raise InvalidInput(" ".join(problems))
     return names
 
 
@@ -80,6 +81,7 @@ def _unknown_to_role(
 
 def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
     """Return the module with the variables of the role that set its options."""
-    own_defaults = f"{spec.option.removesuffix('s')}_defaults"  # which each list of the role has
+    # Which each list of the role has.
+    own_defaults = f"{spec.option.removesuffix('s')}_defaults"
     defaults = names.get(own_defaults, names["defaults"])
     return replace(spec, names={**names, "defaults": defaults})

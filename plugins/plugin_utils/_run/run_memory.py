@@ -36,7 +36,8 @@ class RunMemory:
     """
 
     def __init__(self) -> None:
-        self._threads = threading.RLock()  # a file lock excludes other processes, not other threads
+        # A file lock excludes other processes, not other threads.
+        self._threads = threading.RLock()
         self._file, path = tempfile.mkstemp()
         os.unlink(path)
         self._bytes = mmap.mmap(-1, _SIZE)

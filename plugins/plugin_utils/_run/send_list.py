@@ -13,15 +13,15 @@ from typing import Iterable
 
 from ...module_utils._call.place import ListStatus
 from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
+from ...module_utils._fields import Params
 from ...module_utils._http.transport import require_libraries
 from ...module_utils._list.items import prepare_all, with_defaults
-from ...module_utils._list.sending import send_tasks
+from ...module_utils._list.sending import ListTask
 from ...module_utils._result import DETAIL, Result
-from ...module_utils._task.options import Params, settings_from
+from ...module_utils._task.options import settings_from
 from ...module_utils._task.validation import Options
 from .._ledger.location import open_ledger, shown_location
 from .._ledger.recording import ListRecording
-from .._ledger.store import Ledger
 from .._screen.approval import ApprovedPlan, approved_plan
 from .._screen.assets import assets_of
 from .._screen.plan import plan_lines
@@ -56,25 +56,21 @@ class SendingListAction(SendingAction):
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
         params = with_defaults(self.spec, params)
-        tasks = prepare_all(self.spec, params, check_mode)  # a faulty list creates no ledger
-        # Each list opens its own ledger, because its threads may outlive it.
-        ledger = open_own_ledger(self, params, location, check_mode) if location else None
+        # A faulty list creates no ledger.
+        tasks = prepare_all(self.spec, params, check_mode)
         recording = None
-        if ledger:
-            after = approved.history_rows if approved else None
-            recording = ListRecording(ledger, options.secrets, run_id(), check_mode, after)
-        history_rows = ledger.count_history() if ledger and report else 0
+        if location:
+            recording = self._open_recording(options, params, location, approved)
+        history_rows = recording.ledger.count_history() if recording and report else 0
         place = ListPlace(self)
-        bodies = approved.bodies if approved else None
+        task = ListTask(self.spec, params, self.context(options, place), recording)
         began = time.monotonic()
-        context = self.context(options, place)
-        collected = send_tasks(self.spec, params, tasks, context, recording, bodies)
+        collected = task.carry_out(tasks, approved.bodies if approved else None)
         if self.only_checks:
             return Result()
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
-        about = _about_list(ledger, recording, history_rows)
-        about = about._replace(interrupted=place.why_to_stop() or None)
+        about = _about_list(recording, history_rows, place.why_to_stop())
         result = self._show(report, time.monotonic() - began, result, about, only.words())
         returned = collected.returned(result, params["results"])
         if self.spec.names and returned.failed:
@@ -106,6 +102,15 @@ class SendingListAction(SendingAction):
             plan.require_ledger(shown_location(location), ledger.ledger_id or None)
         return plan
 
+    def _open_recording(
+        self, options: Options, params: Params, location: str, approved: ApprovedPlan | None
+    ) -> ListRecording:
+        """Open a ledger for this list alone, because its threads may outlive it."""
+        check_mode = self.keywords.check_mode
+        ledger = open_own_ledger(self, params, location, check_mode)
+        after = approved.history_rows if approved else None
+        return ListRecording(ledger, options.secrets, run_id(), check_mode, after)
+
     def _show(
         self,
         report: Report | None,
@@ -119,10 +124,11 @@ class SendingListAction(SendingAction):
         Return the result, with a warning if the report cannot be written. `notes`: about the whole
         list.
         """
-        operation, width = self.spec.sent.operation, self.screen_width
+        operation = self.spec.sent.operation
+        width = self.screen_width
         assets = assets_of(operation, result)
         about = about._replace(warnings=(*about.warnings, *notes))
-        problem = report.add(operation, assets, about) if report else ""
+        problem = report.add_list(operation, assets, about) if report else ""
         if problem:
             result = result.but(warnings=(*result.warnings, problem))
         if self.keywords.no_log or self.signals.caught:
@@ -143,9 +149,15 @@ class SendingListAction(SendingAction):
         if params["report"]:
             known = f"The report {params['report']} says what is known of each. "
         if params["ledger"]:
-            in_doubt = "The playbook infrastructure.services.in_doubt lists what is in doubt, with commands."
+            in_doubt = (
+                "The playbook infrastructure.services.in_doubt lists what is in"
+                " doubt, with commands."
+            )
             return f"{known}{in_doubt} Then run it again, which goes on."
-        return f"{known}Look on the service for those in doubt before you send the list again: no ledger knows them."
+        return (
+            f"{known}Look on the service for those in doubt before you send the"
+            " list again: no ledger knows them."
+        )
 
 
 class ListPlace(Worker):
@@ -183,11 +195,11 @@ def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]
     return False
 
 
-def _about_list(
-    ledger: Ledger | None, recording: ListRecording | None, history_rows: int
-) -> AboutList:
+def _about_list(recording: ListRecording | None, history_rows: int, interrupted: str) -> AboutList:
     """Return the facts about the whole list and its ledger for the report."""
-    if not ledger or not recording:
-        return AboutList()
-    warnings = [ledger.place_warning, *recording.warnings]
-    return AboutList(ledger.ledger_id or None, history_rows, tuple(filter(None, warnings)))
+    about = AboutList(history_rows=history_rows, interrupted=interrupted or None)
+    if not recording:
+        return about
+    ledger = recording.ledger
+    warnings = filter(None, (ledger.place_warning, *recording.warnings))
+    return about._replace(ledger_id=ledger.ledger_id or None, warnings=tuple(warnings))

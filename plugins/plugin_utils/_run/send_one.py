@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib.util import find_spec
-from typing import ContextManager
 
 from ...module_utils._call.place import Place
 from ...module_utils._call.tokens import Credentials
@@ -17,7 +16,7 @@ from ...module_utils._http.tls_context import ConnectionSettings
 from ...module_utils._http.transport import Transport
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
-from ...module_utils._task.task import Context, Planned, carry_out, perform, prepare
+from ...module_utils._task.task import Context, Planned, Task, carry_out, perform, prepare
 from ...module_utils._task.validation import Options
 from .._ledger.recording import Recording
 from .action import Action
@@ -54,7 +53,7 @@ class SendingAction(Action):
         params = self.with_absolute_paths(options.params)
         check_mode = self.keywords.check_mode
         task = prepare(self.spec.sent, params, check_mode)
-        context = self.context(options, TaskPlace(self, task.asset))
+        context = self.context(options, TaskPlace(self, task))
         target = None if self.runs_here else Target(self, options.given)
 
         def send(planned: Planned, context: Context) -> Result:
@@ -66,7 +65,9 @@ class SendingAction(Action):
         recording = Recording(ledger, options.secrets, run_id(), check_mode)
         (planned,) = recording.look_up([task])
         result = carry_out(planned, context, recording, send)
-        return result.but(warnings=(*recording.warnings, *result.warnings))
+        if recording.warnings:
+            result = result.but(warnings=(*recording.warnings, *result.warnings))
+        return result
 
 
 class Worker(Place):
@@ -78,27 +79,24 @@ class Worker(Place):
     def token_memory(self, credentials: Credentials) -> TokenMemory:
         return TokenMemory(run_memory(), credentials)
 
-    def require_reader(self) -> None:
-        require_parent()
+    require_reader = staticmethod(require_parent)
 
 
 class TaskPlace(Worker):
     """The worker for one asset; the next items of a loop reuse its transport."""
 
-    def __init__(self, action: Action, asset: str) -> None:
+    def __init__(self, action: Action, task: Task) -> None:
         super().__init__(action)
-        self._asset = asset
+        self._task = task
+        self.interruptible = action.signals.raised
 
     def connect(self, settings: ConnectionSettings) -> Transport:
         return reused_transport(settings)
 
-    def interruptible(self) -> ContextManager[None]:
-        return self._action.signals.raised()
-
     def wait(self, seconds: float) -> None:
         """Wait, and show a line about it if that takes a second or more."""
         if seconds >= 1 and not self._action.keywords.no_log:
-            line = f"{self._asset}: waiting {seconds:,.0f} s before a further attempt"
+            line = f"{self._task.asset}: waiting {seconds:,.0f} s before a further attempt"
             say(self._action.signals, printable(line))
         super().wait(seconds)
 

@@ -13,17 +13,19 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._call.operation import effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
-from ...module_utils._result import Result
-from ...module_utils._task.options import ENVIRONMENT_PREFIX, Params
+from ...module_utils._fields import Params
+from ...module_utils._result import Result, Returned
+from ...module_utils._task.options import ENVIRONMENT_PREFIX
 from ...module_utils._task.signals import Interrupted
 from ...module_utils._task.task import RECORDED, Planned
 from ...module_utils._task.validation import validate, variable_of
 from .action import Action
-from .ansible_core import Returned, is_python_too_old, why_failed
+from .ansible_core import is_python_too_old, why_failed
 from .worker import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
-_SHELL_CANNOT_START = (126, 127)  # POSIX: the command was found but cannot be run, or was not found
+# POSIX: the command was found but cannot be run, or was not found.
+_SHELL_CANNOT_START = (126, 127)
 
 
 class Target:
@@ -45,9 +47,13 @@ class Target:
         action = self._action
         found = {}
         for name, option in action.spec.options.items():
-            variable = variable_of(option) if given.get(name) is None else ""
-            is_known = option["type"] != "path" or action.keywords.is_local
-            if variable and (is_known or variable in action.task_environment):
+            if given.get(name) is not None:
+                continue
+            variable = variable_of(option)
+            is_elsewhere = option["type"] == "path" and not action.keywords.is_local
+            if is_elsewhere and variable not in action.task_environment:
+                continue
+            if variable:
                 found[name] = os.environ[variable]
         return found
 
@@ -62,7 +68,8 @@ class Target:
         """Run the module and return its result unchanged, except for a missing `outcome`."""
         action = self._action
         try:
-            action.keep_from_shell(ENVIRONMENT_PREFIX)  # those variables are among the arguments
+            # Those variables are among the arguments.
+            action.keep_from_shell(ENVIRONMENT_PREFIX)
             with environment(action.controller_environment), action.signals.raised():
                 shell = action.run_shell()
                 if shell["rc"] != 0:
@@ -85,12 +92,14 @@ class Target:
         Either a job was started, or the module failed.
         """
         result = Result.from_ansible(returned)
-        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
-        is_check = self._action.keywords.check_mode
-        outcome = NOT_SENT if cannot_start or is_check else UNKNOWN
+        outcome = UNKNOWN
+        if returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned):
+            outcome = NOT_SENT
+        if self._action.keywords.check_mode:
+            outcome = NOT_SENT
         if "ansible_job_id" in returned and not result.failed:
             return result.but(outcome=outcome)
-        failure = self._failure(self._message(why_failed(returned), outcome), outcome)
+        failure = self._failed(self._message(why_failed(returned), outcome), outcome)
         return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _no_result(self, error: BaseException) -> Result:
@@ -99,22 +108,22 @@ class Target:
         msg = self._message(str(error), outcome)
         if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT:
             msg += _NOT_THERE
-        return self._failure(msg, outcome)
+        return self._failed(msg, outcome)
 
     def _message(self, why: str, outcome: str) -> str:
         """Return the message about a module that gave no result."""
-        spec, given = self._action.spec, self._given
+        spec = self._action.spec
         operation = spec.sent.operation
-        asset = f"{operation.noun} {given.get(spec.key, '')}".strip()
-        if spec.option:
-            asset = f"{operation.noun}s"
+        name = self._given.get(spec.key, "")
+        asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {name}".strip()
         request = ""
         if outcome == UNKNOWN:
-            request = f" to {operation.method} {given.get('base_url') or ''}{operation.path}"
+            base_url = self._given.get("base_url") or ""
+            request = f" to {operation.method} {base_url}{operation.path}"
         problem = f"the module{request} gave no result ({why.rstrip('.')})"
         return f"{asset}: {problem}. {effect_of(operation, outcome)}"
 
-    def _failure(self, msg: str, outcome: str) -> Result:
+    def _failed(self, msg: str, outcome: str) -> Result:
         secrets = validate(self._action.spec, self._action.options_given()).secrets
         return Result(outcome=outcome, failed=True, msg=Message(secrets.scrub_message(msg)))
 

@@ -13,7 +13,10 @@ from typing import Iterator, Mapping
 
 from ...module_utils._errors import InvalidInput, ServicesError
 
-_WHY = "a name must not be empty or contain =; neither it nor its value may contain NUL or a lone surrogate"
+_WHY = (
+    "a name must not be empty or contain =; neither it nor its value"
+    " may contain NUL or a lone surrogate"
+)
 
 
 class Parent:

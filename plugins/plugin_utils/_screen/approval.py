@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._fields import Asset as Body
 from ...module_utils._http.strict_json import MAX_DEPTH, depth
 from ...module_utils._secrets import for_message
 from .assets import PLANNED
@@ -29,8 +29,9 @@ class ApprovedPlan:
     """A plan that was approved."""
 
     path: str
-    bodies: dict[str, dict[str, Any]]  # by name or id
-    ledger: str | None  # the place, without a password; None if it was made without a ledger
+    bodies: dict[str, Body]  # by name or id
+    # The place, without a password; None if it was made without a ledger.
+    ledger: str | None
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
 

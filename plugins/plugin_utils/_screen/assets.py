@@ -17,7 +17,8 @@ from ...module_utils._result import REPORT, Result, keys
 IN_DOUBT, DIFFERS = "in doubt", "differs"
 NOT_STARTED = "not begun"  # the word that programs read; people read that of result_word
 NOT_LISTED, UNCHANGED = "not listed", "unchanged"
-PLANNED, ENDED = "planned", "ended"  # the states of a run, in check mode and otherwise
+# The states of a run, in check mode and otherwise.
+PLANNED, ENDED = "planned", "ended"
 _PLANS = {
     "create": "to create",
     "update": "to update",
@@ -58,7 +59,8 @@ class Asset:
     request_attempts: int | None = None
     begun_after: float | None = None  # seconds since the list began
     seconds: float | None = None
-    waits: Iterable[tuple[float, float]] = ()  # when each began, and its seconds
+    # When each began, and its seconds.
+    waits: Iterable[tuple[float, float]] = ()
     trace_id: str = ""
     msg: str = ""
     cause: str = ""  # `msg` without the name of the asset and the command
@@ -125,7 +127,8 @@ def assets_of(operation: Operation, result: Result) -> list[Asset]:
 
 
 def _asset(operation: Operation, item: Result) -> Asset:
-    envelope, present = item.asset or {}, item.present()
+    envelope = item.asset or {}
+    present = item.present()
     attributes = envelope.get("attributes")
     known = {name: present[name] for name in keys(REPORT) if name in present}
     known.update(

@@ -32,7 +32,8 @@ class Format:
     """A format of a report; `head`: the start of its text, by which a report is recognized."""
 
     head: str
-    text_of: Callable[[Run, str], str]  # takes the run, and the path of the JSON file
+    # Takes the run, and the path of the JSON file.
+    text_of: Callable[[Run, str], str]
 
 
 def as_json(run: Run, _file: str) -> str:
@@ -44,9 +45,9 @@ def as_xml(run: Run, _file: str) -> str:
     """Return JUnit XML: an asset is a test case, its module a suite."""
     root = ElementTree.Element("testsuites", name="infrastructure.services")
     for warning in run.warnings:
-        suite = _add(root, "testsuite", name=f"warnings (run {run.run})", tests="1")
-        case = _add(suite, "testcase", classname="warnings", name=warning)
-        _add(case, "system-out", warning)
+        suite = _add_element(root, "testsuite", name=f"warnings (run {run.run})", tests="1")
+        case = _add_element(suite, "testcase", classname="warnings", name=warning)
+        _add_element(case, "system-out", warning)
     for resource in run.counts:
         _add_suite(root, run, resource)
     return f"{ElementTree.tostring(root, encoding='unicode')}\n"
@@ -55,7 +56,7 @@ def as_xml(run: Run, _file: str) -> str:
 def _add_suite(root: ElementTree.Element, run: Run, resource: str) -> None:
     assets = [asset for asset in run.assets if asset.resource == resource]
     kinds = [_kind(asset) for asset in assets]
-    suite = _add(
+    suite = _add_element(
         root,
         "testsuite",
         name=f"{resource} (run {run.run})",
@@ -79,20 +80,20 @@ def _kind(asset: Asset) -> str:
 
 def _add_case(suite: ElementTree.Element, asset: Asset, kind: str) -> None:
     time = f"{asset.seconds or 0:.3f}"
-    case = _add(suite, "testcase", classname=asset.resource, name=asset.name, time=time)
+    case = _add_element(suite, "testcase", classname=asset.resource, name=asset.name, time=time)
     known = {"id": asset.id, "address": asset.address}
     properties = {name: str(value) for name, value in known.items() if value not in (None, "")}
     if properties:
-        parent = _add(case, "properties")
+        parent = _add_element(case, "properties")
         for name, value in properties.items():
-            _add(parent, "property", name=name, value=value)
+            _add_element(parent, "property", name=name, value=value)
     if kind:
-        _add(case, kind, type=asset.outcome, message=asset.msg)
+        _add_element(case, kind, type=asset.outcome, message=asset.msg)
     elif asset.msg:  # a warning
-        _add(case, "system-out", asset.msg)
+        _add_element(case, "system-out", asset.msg)
 
 
-def _add(
+def _add_element(
     parent: ElementTree.Element, tag: str, text: str = "", **attributes: str
 ) -> ElementTree.Element:
     valid = {name: _valid(value) for name, value in attributes.items()}
@@ -120,7 +121,8 @@ def as_markdown(run: Run, _file: str) -> str:
         lines += ["| Result | Name | Note |", "|---|---|---|"]
     left = _LONGEST - sum(map(len, lines))
     for number, row in enumerate(changes):
-        name, note = _plain(shortened(row.asset.name, _LONGEST_NOTE)), _plain(row.note)
+        name = _plain(shortened(row.asset.name, _LONGEST_NOTE))
+        note = _plain(row.note)
         line = f"| {result_word(row.asset.result)} | <code>{name}</code> | {note} |"
         left -= len(line)
         if number == _MOST_ROWS or left < 0:

@@ -47,8 +47,10 @@ def as_html(run: Run, file: str) -> str:
         lstrip_blocks=True,
     ).from_string(source)
     data = {**page_data(run), "policy": _policy(source), "approve": _approve(file)}
-    functions = dict(look=look, risk=risk, whole=_whole, field_name=field_name)
-    return f"{template.render(data, result_word=result_word, **functions)}\n"
+    functions = dict(
+        look=look, risk=risk, whole=_whole_text, field_name=field_name, result_word=result_word
+    )
+    return f"{template.render(data, **functions)}\n"
 
 
 def _approve(file: str) -> str:
@@ -136,7 +138,7 @@ def _problems(rows: list[Row]) -> list[Problem]:
     return [*found.values()]
 
 
-def _whole(value: object) -> str:
+def _whole_text(value: object) -> str:
     return value if value and isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

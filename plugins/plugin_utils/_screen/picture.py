@@ -51,7 +51,7 @@ def picture_of(assets: list[Asset]) -> Picture | None:
         return None
     end = max(dot.begun + dot.seconds for dot in dots) or 1.0
     longest = max(dot.seconds for dot in dots) or 1.0
-    waits = spans(wait for dot in dots for wait in dot.asset.waits)
+    waits = spans([dot.asset for dot in dots])
     return Picture(
         requests=len(dots),
         end=end,
@@ -70,7 +70,8 @@ def _merged_dots(dots: list[Dot], end: float, longest: float) -> list[Dot]:
     """Return a dot for each place and result; problems last, above the others."""
     found: dict[tuple[float, float, str], Dot] = {}
     for dot in sorted(dots, key=lambda dot: dot.asset.is_problem):
-        column, line = round(_COLUMNS * dot.begun / end), round(_LINES * dot.seconds / longest)
+        column = round(_COLUMNS * dot.begun / end)
+        line = round(_LINES * dot.seconds / longest)
         place = column, line, dot.asset.result
         if place in found:
             found[place].names.append(dot.asset.name)
@@ -88,7 +89,8 @@ def _in_flight(dots: list[Dot], waits: list[Span], end: float) -> list[tuple[flo
         steps += [(dot.begun, 1), (dot.begun + max(dot.seconds - 0.001, 0), -1)]
     for first, last in waits:
         steps += [(first, -1), (last, 1)]
-    number, most = 0, {0: 0}
+    number = 0
+    most = {0: 0}
     for at, step in sorted(steps):
         column = math.ceil(_COLUMNS * at / end)
         number += step

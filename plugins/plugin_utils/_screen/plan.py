@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
@@ -22,9 +23,12 @@ from .screen import EMPTY, commands
 from .text import shortened, shown, text, wrapped
 
 MARKS = {"in doubt": "?", "differs": "!", "to update": "~", "to create": "+", NOT_LISTED: "."}
-_SHARED = "each:"  # instead of mark and name, before the fields that all new assets share
-_FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")  # what people look for
+# Instead of mark and name, before the fields that all new assets share.
+_SHARED = "each:"
+# What people look for.
+_FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")
 _MOST_PLANNED = 40  # assets
+_AROUND_NAME = 6  # columns, for the mark and for spaces
 _UNKNOWN = "nothing else is known of it: a service that replaces drops the rest"
 _NO_LIMIT = sys.maxsize
 Fields = Mapping[str, object]
@@ -50,17 +54,15 @@ def own_fields(bodies: Iterable[Mapping[str, Any]]) -> tuple[Fields, list[Fields
     every = [_fields(body) for body in bodies]
     if len(every) < 2:
         return {}, every
-    shared = {
-        name: value
-        for name, value in every[0].items()
-        if all(name in fields and _is_same(fields[name], value) for fields in every)
-    }
+    shared = every[0]
+    for fields in every[1:]:
+        shared = {name: value for name, value in shared.items() if _has(fields, name, value)}
     return shared, [_without(fields, shared) for fields in every]
 
 
-def _is_same(one: object, other: object) -> bool:
-    """Whether two values are equal and written in the same way: 1 is not true."""
-    return one == other and repr(one) == repr(other)
+def _has(fields: Fields, name: str, value: object) -> bool:
+    """Return whether a field has this value, written in the same way: 1 is not true."""
+    return name in fields and fields[name] == value and repr(fields[name]) == repr(value)
 
 
 def _without(fields: Fields, others: Fields) -> Fields:
@@ -139,28 +141,36 @@ def plan_lines(operation: Operation, assets: list[Asset], width: int) -> list[st
     `width`: in columns.
     """
     new = new_assets(assets)
-    listed = [asset for mark in MARKS for asset in assets if asset.result == mark]
-    column = min(max((len(asset.name) for asset in listed), default=0), width // 2)
+    order = [*MARKS]
+    marked = [asset for asset in assets if asset.result in MARKS]
+    listed = sorted(marked, key=lambda asset: order.index(asset.result))
+    longest = max((len(asset.name) for asset in listed), default=0)
+    column = min(longest, width // 2)
+    room = width - column - _AROUND_NAME
     counts = counted(tally(operation, assets, is_plan=True))
     lines = [f"{operation.noun}s: {counts or EMPTY}"]
     if new.shared:
-        lines += _row(_SHARED, [fitted(_texts(new.shared), width - column - 6)], column, width)
+        lines += _row(_SHARED, [fitted(_texts(new.shared), room)], column, room)
     for asset in listed[:_MOST_PLANNED]:
         begin = f"{MARKS[asset.result]} {shortened(asset.name, column)}"
-        lines += _row(begin, _parts(asset, new, width - column - 6), column, width)
+        lines += _row(begin, _parts(asset, new, room), column, room)
     if len(listed) > _MOST_PLANNED:
         lines.append(f"  and {len(listed) - _MOST_PLANNED:,} more")
     return lines + commands(asset for asset in listed if asset.plan == "in_doubt")
 
 
-def _row(begin: str, parts: list[str], column: int, width: int) -> list[str]:
-    """Return the lines of an asset; the later ones have its name left out."""
-    left = column + 6
+def _row(begin: str, parts: list[str], column: int, room: int) -> list[str]:
+    """Return the lines of an asset; only the first one has its mark and name.
+
+    `column`: the width of names; `room`: what is left for the parts.
+    """
     texts = ["; ".join(parts)]
-    if len(texts[0]) > width - left:
-        texts = [line for part in parts for line in wrapped(part, width - left)]
+    if len(texts[0]) > room:
+        texts = [*chain.from_iterable(wrapped(part, room) for part in parts)]
     first, *others = texts or [""]
-    return [f"  {begin:{left - 4}}  {first}".rstrip(), *(f"{'':{left}}{line}" for line in others)]
+    indent = " " * (column + _AROUND_NAME)
+    start = f"  {begin:{column + 2}}  {first}"
+    return [start.rstrip(), *(f"{indent}{line}" for line in others)]
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,8 @@ def lists_and_rows(run: Run, width: int = _NO_LIMIT) -> tuple[list[ListSummary],
 
     `width`: for the fields of a new asset, in columns.
     """
-    lists, rows = [], []
+    lists = []
+    rows = []
     for resource, counts in run.counts.items():
         assets = [asset for asset in run.assets if asset.resource == resource]
         new = new_assets(assets)

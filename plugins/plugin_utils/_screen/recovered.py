@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ...module_utils._errors import InvalidInput
+from ...module_utils._fields import Params
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._secrets import printable
 from .._ledger.entries import PRESENT
@@ -20,15 +20,15 @@ _MACHINE = VIRTUAL_MACHINE.operation.resource
 _NO_REPORT = "is no report of a run; give the .json file that the option report names"
 
 
-def entries_in_reports(paths: list[str]) -> list[dict[str, Any]]:
+def entries_in_reports(paths: list[str]) -> list[Params]:
     """Return the machines that exist or may exist, for ledger_entries; raise InvalidInput.
 
     A machine that exists in any report is not in doubt; its id comes from the latest report.
     """
-    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    entries: dict[tuple[str, str], Params] = {}
     for run in sorted(map(_run_in_file, paths), key=lambda run: run.began_at):
         for asset in run.assets:
-            entry = _entry(run, asset)
+            entry = _entry_of(run, asset)
             key = run.service, asset.name
             if entry and (key not in entries or entry["state"] == PRESENT):
                 entries[key] = entry
@@ -48,11 +48,12 @@ def _run_in_file(path: str) -> Run:
     return run
 
 
-def _entry(run: Run, asset: Asset) -> dict[str, Any] | None:
+def _entry_of(run: Run, asset: Asset) -> Params | None:
     """Return the entry of an asset, None if nothing is known to exist."""
     named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
     if asset.resource != _MACHINE:
-        return None  # a role may be sent again, and the report lacks its known fields
+        # A role may be sent again, and the report lacks its known fields.
+        return None
     if asset.result == IN_DOUBT:
         return dict(named, state=asset.outcome, sent=asset.body or {})
     if asset.id is None:

@@ -49,7 +49,8 @@ class Report:
         `path`: of the JSON file, absolute; `ledger`: its location, empty when there is none; `run`:
         names the run of Ansible; `service`: its canonical base_url.
         """
-        self._path, self._is_plan = path, is_plan
+        self._path = path
+        self._is_plan = is_plan
         self._ledger_file = os.path.realpath(ledger) if ledger else ""
         self._new = Run(
             run=run,
@@ -79,7 +80,7 @@ class Report:
             return f"plan: {base}.plan.html, .json, .md"
         return f"report: {base}.html, .json, .xml"
 
-    def add(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
+    def add_list(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
         """Add the assets of a list to the report; return why that failed, empty on success.
 
         Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
@@ -101,13 +102,16 @@ class Report:
 
         Raise ValueError if it is of another service or ledger.
         """
-        own, before = self._new, run_in(text_of(file))
+        own = self._new
+        before = run_in(text_of(file))
         if before is None or (before.run, before.state) != (own.run, own.state):
             return own
         for name in ("service", "ledger"):
-            there, here = getattr(before, name), getattr(own, name)
+            there = getattr(before, name)
+            here = getattr(own, name)
             if there != here:
-                there, here = there or "none", here or "none"
+                there = there or "none"
+                here = here or "none"
                 raise ValueError(f"in it this run has the {name} {there}, and this list has {here}")
         return before
 

@@ -10,6 +10,7 @@ import math
 import textwrap
 import time
 from collections import Counter
+from itertools import chain
 from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
@@ -35,8 +36,12 @@ class Progress:
         self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`say`: displays a line; `clock`: in seconds."""
-        self._noun, self._say, self._clock = noun, say, clock
-        self._last, self._done, self._lines = clock(), 0, 0
+        self._noun = noun
+        self._say = say
+        self._clock = clock
+        self._last = clock()
+        self._done = 0
+        self._lines = 0
         self._due = self._last + _FIRST_LINE
 
     def show(self, status: ListStatus) -> None:
@@ -52,7 +57,9 @@ class Progress:
         outcomes = Counter(result.outcome for result in ended)
         done = sum(outcomes.values())
         rate = (done - self._done) / (now - self._last)
-        self._last, self._done, self._due = now, done, now + _NEXT_LINE
+        self._last = now
+        self._done = done
+        self._due = now + _NEXT_LINE
         parts = [f"{self._noun}s: {settled + done:,} of {total:,}", f"{in_flight:,} in flight"]
         parts.append(f"{outcomes[UNKNOWN]:,} in doubt")
         if outcomes[REJECTED]:
@@ -95,15 +102,16 @@ def result_lines(
 
 def _waited(assets: list[Asset]) -> str:
     """Return in words the number of 429s, and how long at least one asset waited."""
-    waits = spans(wait for asset in assets for wait in asset.waits)
+    waits = spans(assets)
     if not waits:
         return ""
     waited = sum(until - began for began, until in merged_spans(waits))
     return f" ({len(waits):,} x 429, {waited:,.0f} s waited)"
 
 
-def spans(waits: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return from when to when each wait was, sorted; a wait is its begin and its length."""
+def spans(assets: Iterable[Asset]) -> list[tuple[float, float]]:
+    """Return from when to when each wait of some assets was, sorted."""
+    waits = chain.from_iterable(asset.waits for asset in assets)
     return sorted((began, began + seconds) for began, seconds in waits)
 
 

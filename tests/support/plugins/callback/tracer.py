@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes to TRACER_FILE the file of the collection that each call and return of a worker is in,
-once while it stays.
+and the function, once while the file stays the same.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ class CallbackModule(CallbackBase):
                 here = frame.f_code.co_filename.partition(root)[2]
                 if here != last:
                     last = here
-                    os.write(output, f"{here}\n".encode())
+                    os.write(output, f"{here} {frame.f_code.co_name}\n".encode())
 
         sys.setprofile(hook)

@@ -82,7 +82,7 @@ def test_the_form_encoded_variant_is_recognised(secret):
 def secrets(*credentials: str, public: object = None) -> Secrets:
     known = Secrets(public)
     for credential in credentials:
-        known.add(credential)
+        known.mask(credential)
     return known
 
 
@@ -265,6 +265,18 @@ def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, sai
     assert bool(known.warnings()) is (credential != "long-secret")
 
 
+@pytest.mark.parametrize(("length", "is_weak"), [(7, True), (8, False)])
+def test_a_credential_of_eight_characters_is_masked_everywhere(length, is_weak):
+    assert bool(secrets("s" * length).warnings()) is is_weak
+
+
+@pytest.mark.parametrize(("length", "is_weak"), [(31, True), (32, False)])
+def test_a_credential_of_32_characters_may_be_part_of_a_longer_public_word(length, is_weak):
+    word = "s" * length
+    assert bool(secrets(word, public={"name": f"x{word}x"}).warnings()) is is_weak
+    assert secrets(word, public={"name": word}).warnings()
+
+
 def test_a_placeholder_is_found_and_its_member_can_be_left_out():
     value = {
         "a": "x ******** y",
@@ -334,10 +346,10 @@ def test_a_secret_that_another_thread_adds_meanwhile_is_not_lost():
     known, threads = secrets(), []
 
     def derived():
-        threads.append(meanwhile(lambda: known.add("other-secret")))
+        threads.append(meanwhile(lambda: known.mask("other-secret")))
         yield "derived-secret"
 
-    known.add("first-secret", derived())
+    known.mask("first-secret", derived())
     threads[0].join()
     assert known.scrub_message("other-secret first-secret") == "******** ********"
 
@@ -346,7 +358,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
     known, threads, said = secrets(), [], []
 
     def second() -> None:
-        known.add("secret-of-both")
+        known.mask("secret-of-both")
         said.append(known.scrub_message("it is secret-of-both"))
 
     def slow(secret: str) -> frozenset:
@@ -354,7 +366,7 @@ def test_a_thread_that_adds_a_secret_can_rely_on_it_although_another_is_adding_i
         return forms(secret)
 
     monkeypatch.setattr(_secrets, "forms", slow)
-    known.add("secret-of-both")
+    known.mask("secret-of-both")
     threads[0].join()
     assert said == ["it is ********"]
 

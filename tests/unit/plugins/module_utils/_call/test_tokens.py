@@ -86,8 +86,16 @@ def test_the_token_request_follows_the_rfc(changed, authorization, form):
             400,
             b'{"error":"invalid_client","error_description":"who?"}',
             "refused",
-            "status 400: invalid_client: who?",
+            "status 400: invalid_client: who?; check client_id, client_secret and client_",
         ),
+        (400, b'{"error":"invalid_grant"}', "refused", "invalid_grant; check auth_parameters"),
+        (
+            400,
+            b'{"error":"unsupported_grant_type"}',
+            "refused",
+            "unsupported_grant_type; check auth_parameters",
+        ),
+        (405, b"", "refused", "status 405; check auth_url"),
         (400, b'{"error":"a\\u0000b"}', "refused", "status 400: a b"),
         (
             200,
@@ -143,15 +151,15 @@ def fetching(lasting: float):
 def test_a_token_is_fetched_once_until_it_is_renewed():
     source = fetching(lasting=60)
     assert [source.token(), source.token()] == ["t1", "t1"]
-    assert source.renew("t1") is True
+    source.discard("t1")
     assert [source.token(), source.token()] == ["t2", "t2"]
 
 
 def test_a_late_refusal_of_an_older_token_changes_nothing():
     source = fetching(lasting=60)
-    source.renew(source.token())
+    source.discard(source.token())
     assert source.token() == "t2"
-    source.renew("t1")
+    source.discard("t1")
     assert source.token() == "t2"
 
 

@@ -36,14 +36,14 @@ FEEDBACKS = st.tuples(
 
 def dispatch_all(pace: CongestionControl, now: float) -> list:
     dispatches = []
-    while pace.wait(now) <= 0:
+    while pace.seconds_left(now) <= 0:
         dispatches.append(pace.dispatch(now))
     return dispatches
 
 
 def complete_all(pace: CongestionControl, dispatches: list, feedback: str, now: float) -> None:
     for dispatch in dispatches:
-        pace.completed(dispatch, feedback, now)
+        pace.adapt(dispatch, feedback, now)
 
 
 @given(st.integers(1, 256), st.lists(FEEDBACKS, max_size=120))
@@ -62,9 +62,9 @@ def test_never_more_at_once_than_allowed_nor_a_width_that_cost_an_asset(most, en
             or dispatch.number <= last_before
         )
         now += passed
-        pace.completed(dispatch, feedback, now, asked)
+        pace.adapt(dispatch, feedback, now, asked)
         if feedback == OVERLOADED and in_doubt:
-            pace.item_failed(dispatch, True)
+            pace.note_failed_item(dispatch, True)
             costly, last_before = min(costly, dispatch.in_flight), pace.dispatched
         assert 1 <= pace.width <= most
 
@@ -97,51 +97,51 @@ def test_it_halves_once_for_all_that_left_before_and_then_grows_by_one_a_round()
 def test_nothing_but_one_probe_leaves_while_nothing_gets_through():
     pace = CongestionControl(64)
     first = dispatch_all(pace, 0)
-    pace.completed(first[0], OVERLOADED, 1)
-    assert pace.wait(1) == math.inf
+    pace.adapt(first[0], OVERLOADED, 1)
+    assert pace.seconds_left(1) == math.inf
     complete_all(pace, first[1:], NEUTRAL, 1)
     (probe,) = dispatch_all(pace, 1)
     assert probe.is_probe
-    pace.completed(probe, OK, 2)
+    pace.adapt(probe, OK, 2)
     assert len(dispatch_all(pace, 2)) == 2
 
 
 def test_a_retry_after_is_kept_by_all_until_something_that_left_later_gets_through():
     pace = CongestionControl(4)
     first = dispatch_all(pace, 0)
-    pace.completed(first[0], RATE_LIMITED, 1, 7.0)
+    pace.adapt(first[0], RATE_LIMITED, 1, 7.0)
     complete_all(pace, first[1:], OK, 1.5)
-    assert pace.wait(2) == pytest.approx(6)
+    assert pace.seconds_left(2) == pytest.approx(6)
     probe = pace.dispatch(8)
-    pace.completed(probe, OK, 9)
-    assert pace.wait(10) == 0
+    pace.adapt(probe, OK, 9)
+    assert pace.seconds_left(10) == 0
 
 
 @pytest.mark.parametrize("longest", [0, 3])
 def test_no_pause_is_longer_than_the_longest_wait(longest):
     pace, now = CongestionControl(1, longest_wait=longest), 0.0
     for _refusal in range(12):
-        pace.completed(pace.dispatch(now), RATE_LIMITED, now)
-        assert pace.wait(now) <= longest + 0.5
-        now += pace.wait(now)
+        pace.adapt(pace.dispatch(now), RATE_LIMITED, now)
+        assert pace.seconds_left(now) <= longest + 0.5
+        now += pace.seconds_left(now)
 
 
 def test_no_retry_after_holds_the_list_for_longer_than_is_borne():
     pace = CongestionControl(4, longest_wait=30)
     first = dispatch_all(pace, 0)
-    pace.completed(first[0], RATE_LIMITED, 1, 3600.0)
-    pace.completed(first[1], RATE_LIMITED, 1, 3600.0)
+    pace.adapt(first[0], RATE_LIMITED, 1, 3600.0)
+    pace.adapt(first[1], RATE_LIMITED, 1, 3600.0)
     complete_all(pace, first[2:], OK, 2)
-    assert pace.wait(2) == pytest.approx(29)
+    assert pace.seconds_left(2) == pytest.approx(29)
     assert not pace.stop_reason
 
 
 def test_a_long_retry_after_of_one_asset_does_not_end_the_others():
     pace = CongestionControl(4, longest_wait=0)
     for now in range(0, 400, 20):
-        pace.completed(pace.dispatch(now), OVERLOADED, now, 3600.0)
-        assert pace.wait(now + 10) <= 0
-        pace.completed(pace.dispatch(now + 10), OK, now + 11)
+        pace.adapt(pace.dispatch(now), OVERLOADED, now, 3600.0)
+        assert pace.seconds_left(now + 10) <= 0
+        pace.adapt(pace.dispatch(now + 10), OK, now + 11)
     assert not pace.stop_reason
 
 
@@ -150,15 +150,23 @@ def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not()
     for number in range(3 * IN_A_ROW):
         dispatch = pace.dispatch(number)
         if number % IN_A_ROW == IN_A_ROW - 1:
-            pace.completed(dispatch, OK, number)
+            pace.adapt(dispatch, OK, number)
         else:
-            pace.completed(dispatch, NEUTRAL, number)
-            pace.item_failed(dispatch, False)
+            pace.adapt(dispatch, NEUTRAL, number)
+            pace.note_failed_item(dispatch, False)
         assert not pace.stop_reason
     for number in range(IN_A_ROW):
         dispatch = pace.dispatch(100 + number)
-        pace.completed(dispatch, NEUTRAL, 100 + number)
-        pace.item_failed(dispatch, False)
+        pace.adapt(dispatch, NEUTRAL, 100 + number)
+        pace.note_failed_item(dispatch, False)
+    assert f"the last {IN_A_ROW} failed" in pace.stop_reason
+
+
+def test_failures_in_a_row_without_any_request_end_it():
+    pace = CongestionControl(4)
+    for _failure in range(IN_A_ROW):
+        assert not pace.stop_reason
+        pace.note_failed_item(None, False)
     assert f"the last {IN_A_ROW} failed" in pace.stop_reason
 
 

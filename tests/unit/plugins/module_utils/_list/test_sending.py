@@ -107,6 +107,7 @@ def test_all_are_created_once_by_threads_with_their_own_transports():
         False,
     )
     assert result["counts"]["accepted"] == result["counts"]["changed"] == 200
+    assert "msg" not in result
     facts = result["ansible_facts"]["compute_virtual_machines"]
     assert all(facts[item["item"]] == item["asset"] for item in result["results"])
     assert result["results"][7]["asset"]["name"] == "vm7"
@@ -464,14 +465,14 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
         def look_up(self, tasks):
             return [task.planned() for task in tasks]
 
-        def begun(self, planned):
-            return nullcontext(SimpleNamespace(planned=planned, intent=True))
+        def record_intent(self, planned):
+            return nullcontext(SimpleNamespace(planned=planned, intent=True, record=self.record))
 
-        def finish(self, begun, result):
+        def record(self, result):
             said = Message("it could not be recorded: disk full")
             return replace(result, failed=True, msg=said)
 
-        def say_waiting(self):
+        def show_waiting(self):
             pass
 
         def close(self):

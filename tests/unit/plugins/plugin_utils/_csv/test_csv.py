@@ -112,7 +112,7 @@ def wanted(spec, items: list[dict]) -> list[tuple[str, str]]:
     for item in items:
         params, problems = validated(spec.item_options, spec.constraints, item)
         assert not problems
-        asked = spec.resource.read({**params, **dict.fromkeys(("force", *spec.shared))})
+        asked = spec.resource.wanted({**params, **dict.fromkeys(("force", *spec.shared))})
         body = {
             name: value for name, value in asked.body.items() if value != {}
         }  # no attributes are none given
@@ -237,6 +237,11 @@ def test_blanks_around_a_cell_are_none_of_its_value():
             [
                 'line 2, column 2 (resource): "machine" is none (did you mean compute_virtual_machine?)'
             ],
+        ),
+        ('name,volumes\na,"[{"\n', ["line 2, column 2 (volumes): must be a list"]),
+        (
+            "name,resource\na,zzz\n",
+            [f'line 2, column 2 (resource): "zzz" is none (there are {ROLE}, {MACHINE})'],
         ),
         ('name,team\na,"b\n', ["line 2: it is not CSV"]),
         ("name,subnet.masq\na,b\n", ["line 1, column 2: there is no subnet.masq"]),

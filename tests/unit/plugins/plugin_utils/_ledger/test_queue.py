@@ -256,10 +256,8 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
     )
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     told = ledger.history(*key("")[:2], ["vm1", "vm2", "vm3"])
-    assert {name: [ended.outcome for ended in rows] for name, rows in told.items()} == {
-        "vm1": ["not_sent"],
-        "vm2": ["not_sent"],
-    }
+    ends = {name: [(row.outcome, row.seconds) for row in rows] for name, rows in told.items()}
+    assert ends == {"vm1": [("not_sent", 0)], "vm2": [("not_sent", 0)]}
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):
@@ -327,7 +325,7 @@ def test_an_intent_is_in_doubt_unless_another_run_holds_its_lock(ledger, holder)
     write(ledger, "vm1", INTENT)
     end, many = holder("vm1"), recording(ledger)
     (planned,) = many.look_up(tasks("vm1"))
-    with pytest.raises(Overtaken), many.begun(planned):
+    with pytest.raises(Overtaken), many.record_intent(planned):
         pass
     end()
     result = carried_out(many, planned)
@@ -339,7 +337,7 @@ def test_the_threads_of_a_list_use_the_ledger_by_its_queue_only(ledger, monkeypa
     many = recording(ledger)
     (planned,) = many.look_up(tasks("vm1"))
     write(ledger, "vm1", INTENT)
-    monkeypatch.setattr(many, "_ledger", None)
+    monkeypatch.setattr(many, "ledger", None)
     result = carried_out(many, planned)
     assert (result.failed, result.outcome) == (True, "unknown")
 

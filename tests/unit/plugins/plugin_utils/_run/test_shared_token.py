@@ -128,7 +128,7 @@ def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpo
         shared = endpoint.shared()
         first = shared.token()
         all_have_it.wait(60)
-        shared.renew(first)
+        shared.discard(first)
         all_refused.wait(60)
         return [first, shared.token()]
 
@@ -212,7 +212,7 @@ class OneAlive:
             )  # in flight for as long as others need to renew
             if token == self.alive.read_text():
                 return True
-            shared.renew(token)
+            shared.discard(token)
         return False
 
 
@@ -228,9 +228,9 @@ def test_a_revoked_token_costs_one_more_token_request_whatever_the_number_of_hos
 def test_a_late_refusal_leaves_the_new_token_of_another_worker(endpoint):
     late, early = endpoint.shared(), endpoint.shared()
     old = late.token()
-    early.renew(early.token())
+    early.discard(early.token())
     new = early.token()
-    late.renew(old)
+    late.discard(old)
     assert (late.token(), endpoint.requests) == (new, 2)
 
 
@@ -240,7 +240,7 @@ def test_threads_whose_token_was_refused_fetch_one_new_token(endpoint):
 
     def work() -> None:
         gate.wait(60)
-        shared.renew(old)
+        shared.discard(old)
         got.append(shared.token())
 
     threads = [threading.Thread(target=work) for dummy in range(50)]
@@ -330,3 +330,10 @@ def test_a_directory_that_disappears_later_costs_nothing(tmp_path, monkeypatch):
     endpoint = Endpoint(tmp_path)
     (tmp_path / "temporary").rmdir()
     assert len(set(together(lambda: endpoint.shared().token()))) == endpoint.requests == 1
+
+
+def test_one_of_all_workers_is_the_first_to_ask(endpoint):
+    first = together(lambda: endpoint.run.is_first("a new ledger"))
+    assert sorted(first) == [False] * (WORKERS - 1) + [True]
+    assert endpoint.run.is_first("another one")
+    assert not endpoint.run.is_first("another one")

@@ -45,7 +45,7 @@ def write(path: Path, is_plan: bool = False) -> None:
 
 
 def add(report: Report, result: Result) -> str:
-    return report.add(MACHINE, assets_of(MACHINE, result), AboutList())
+    return report.add_list(MACHINE, assets_of(MACHINE, result), AboutList())
 
 
 def refusal(path: Path) -> str:
