@@ -173,7 +173,7 @@ class _Sending:
             self.gate.stop(reason)
         report = partial(self._report, scheduler, total, settled)
         scheduler.run(self._most, GRACE, why_to_stop, report)
-        return self._ended()
+        return self._collect_results()
 
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
@@ -184,7 +184,7 @@ class _Sending:
         status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)
         self._context.place.show_progress(status)
 
-    def _ended(self) -> dict[int, Result]:
+    def _collect_results(self) -> dict[int, Result]:
         """Return the results of the items that were begun; the gate is closed by now."""
         with self.gate.lock:
             ended = list(self.gate.ended)

@@ -69,7 +69,7 @@ class Recording:
         self._run = run
         self._check_mode = check_mode
         self._writer: Ledger | Queue = ledger
-        self._shown = ledger.database.shown
+        self._shown = ledger.shown
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 
