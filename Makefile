@@ -74,8 +74,8 @@ docs: artifact ## Build the site (guides, plugins, pages kept as Markdown) in .b
 coverage: artifact ## Measure which lines and branches of plugins and emulator the tests reach
 	@$(STEP) coverage env TEST_COLLECTIONS=.build/collections tests/tools/coverage
 
-mutation: venv ## Change plugins/ in one place at a time, and count what no test notices (SAMPLE=60 TESTS=tests/unit: less)
-	@$(STEP) mutation tests/tools/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(TESTS)
+mutation: venv ## Change plugins/ in one place at a time, and count what no test notices (SAMPLE=60 TESTS=tests/unit: less; AGAIN=1: the survivors)
+	@$(STEP) mutation tests/tools/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again) $(TESTS)
 
 release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
 	@$(STEP) release env PYTHONPATH=tests python -m tools.release '$(VERSION)' '$(KEY)'

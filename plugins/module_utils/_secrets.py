@@ -103,8 +103,8 @@ def password_in(*urls: str) -> set[str]:
     for url in urls:
         found += [text.strip("'") for text in _PASSWORD_OPTION.findall(url)]
         rest = url.partition("://")[2]
-        before, is_user_info, _host = rest.rpartition("@")
-        if is_user_info and ":" in before:
+        before = rest.rpartition("@")[0]
+        if ":" in before:
             found += [before.partition(":")[2], rest.partition("@")[0].partition(":")[2]]
     return {*found, *map(unquote, found), *map(unquote_plus, found)} - {""}
 

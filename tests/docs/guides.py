@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,8 +75,13 @@ def in_order() -> list[Path]:
     ]
 
 
-def blocks(path: Path) -> Iterator[Block]:
-    """Yield the blocks of code of a page, except diagrams."""
+@cache  # parsing a page takes a tenth of a second, and each of xdist's workers asks often
+def blocks(path: Path) -> tuple[Block, ...]:
+    """Return the blocks of code of a page, except diagrams."""
+    return tuple(_parse_blocks(path))
+
+
+def _parse_blocks(path: Path) -> Iterator[Block]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from (

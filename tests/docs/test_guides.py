@@ -29,6 +29,8 @@ PAGES = {path.stem: path for path in in_order()}
 ADDRESSES = ("https://login.example.com", "https://service.example.com", "http://127.0.0.1:8080")
 DATABASE = re.compile(r"postgresql://(\w+)@db\.example\.com/ledger(\??)")
 EMULATOR = "ansible-playbook infrastructure.services.emulator"
+# What several pages tell newcomers to do first, in the same words but for a directory.
+ONCE = ("python -m pip install ", "ansible-galaxy collection install ", f"{EMULATOR} -e ")
 NOT_LISTED = re.compile(r", [\d,]+ not listed")  # what other pages have recorded in the one ledger
 
 
@@ -39,6 +41,7 @@ class World:
         self.ansible, self.service = ansible, service
         self.environment: dict[str, str | None] = {}  # what the page exports
         self.database = ""  # the query of the URL of a PostgreSQL server, while one runs
+        self._done: set[str] = set()  # of the commands that run once
 
     def follow(self, name: str) -> None:
         """Do what a page says, from top to bottom, in a new terminal."""
@@ -61,12 +64,20 @@ class World:
         elif step.text.startswith("export "):
             name, _equals, value = step.text.removeprefix("export ").partition("=")
             self.environment[name] = value.replace("$PWD", str(self.ansible.directory))
-        elif not run_by(step.text):
+        elif not run_by(step.text) and not self._was_done(step.text):
             line = step.text
             if line.startswith(EMULATOR) and "emulator_state=absent" not in line:
                 line += " -e emulator_port=0"  # the port on the page may be in use
             done = self.ansible.command("/bin/bash", "-c", line, **environment).ok()
             assert step.output.rstrip("\n") in NOT_LISTED.sub("", done.output)
+
+    def _was_done(self, line: str) -> bool:
+        """Return whether a command that runs once has run; note that it runs now."""
+        line = re.sub(r"\$PWD/\w+", "DIRECTORY", line)
+        if not line.startswith(ONCE) or line in self._done:
+            return line in self._done
+        self._done.add(line)
+        return False
 
     def with_addresses(self, text: str) -> str:
         """The example, pointed at the emulator, and at our PostgreSQL."""

@@ -60,6 +60,7 @@ def creating(path: Path, source: str) -> str:
 
 
 @pytest.mark.matrix
+@pytest.mark.matrix
 def test_a_fleet_from_a_file_is_exported_and_read_back_without_a_difference(ansible_once, service):
     ledger, file = ansible_once.directory / "fleet.db", ansible_once.directory / "machines.csv"
     file.write_text(FILE)
@@ -165,6 +166,7 @@ def test_forty_in_doubt_are_settled_by_one_file_all_or_none(ansible_once, servic
     assert [state for state, _id in states] == ["done"] * 27 + ["unknown"]
 
 
+@pytest.mark.matrix
 def test_semicolons_go_out_and_come_back(ansible_once, service):
     ledger, file = ansible_once.directory / "fleet.db", ansible_once.directory / "machines.csv"
     file.write_text("sep=;\nname;cpu;team\nweb01;1.5;a;b\nweb02;4;\n".replace("a;b", '"a;b"'))

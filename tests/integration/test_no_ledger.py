@@ -30,19 +30,14 @@ CASES = {
         1,
     ),
     "in check mode": ([ONE], ("--check",), 1, 1),
-    "an empty ledger": (
+    "none of them makes another machine": (
         [
-            {MACHINE: {"name": "a", "ledger": ""}},
+            {MACHINE: {"name": ""}, "ignore_errors": True},  # it is refused
+            {MACHINE: {"name": "rejected"}, "ignore_errors": True},
+            {ROLE: {"id": "role-1", "description": "d"}},
+            {MACHINE: {"name": "a", "ledger": ""}},  # the user knows
             {MACHINES: {"virtual_machines": [{"name": "b"}], "ledger": ""}},
         ],
-        (),
-        1,
-        0,
-    ),
-    "a role": ([{ROLE: {"id": "role-1", "description": "d"}}], (), 1, 0),
-    "an option that is refused": ([{MACHINE: {"name": ""}, "ignore_errors": True}], (), 1, 0),
-    "a machine that is rejected": (
-        [{MACHINE: {"name": "rejected"}, "ignore_errors": True}],
         (),
         1,
         0,
@@ -54,7 +49,7 @@ CASES = {
 def test_a_run_that_creates_without_a_ledger_warns_once(ansible, service, case):
     tasks, arguments, hosts, warnings = CASES[case]
     service.seed("role-1")
-    if case == "a machine that is rejected":
+    if "another machine" in case:
         service.fault(kind="status", status=403)
     ansible.inventory = {"all": {"hosts": {f"host{number}": {} for number in range(hosts)}}}
     play = {"hosts": "all", "gather_facts": False, "tasks": tasks}

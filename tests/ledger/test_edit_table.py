@@ -30,7 +30,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
-from ledger.entries import history, put
+from ledger.entries import bare, put
 from support import CREATE
 
 KEY = Key("https://s", CREATE, "web01")
@@ -134,10 +134,10 @@ def test_each_cell(location, opened, form):
             _form, entry, state, identifier, seen = cell
             if _form != form:
                 continue
-            put(ledger, KEY, ENTRIES[entry])
-            before, rows = ledger.get(KEY), len(history(ledger))
+            restore(ledger, ENTRIES[entry])
+            before, rows = ledger.get(KEY), ledger.count_history()
             found = edit(ledger, form, state, identifier, SEEN[seen], check_mode)
-            after, added = ledger.get(KEY), len(history(ledger)) - rows
+            after, added = ledger.get(KEY), ledger.count_history() - rows
             if found != expected(*cell[1:]):
                 wrong.append((cell, check_mode, found, expected(*cell[1:])))
             is_kept = check_mode or found in (REFUSED, "unchanged")
@@ -149,6 +149,12 @@ def test_each_cell(location, opened, form):
             if after and after.state == DONE:
                 assert after.asset["id"] in ("i-1", "i-2"), cell
     assert wrong == []
+
+
+def restore(ledger, entry: Entry | None) -> None:
+    """Put the entry back if a cell changed it, which few do: writing takes longest."""
+    if bare(ledger.get(KEY)) != entry:
+        put(ledger, KEY, entry)
 
 
 def edit(

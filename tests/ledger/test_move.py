@@ -58,11 +58,14 @@ MANY = 130  # more than two pages
 COMMIT = 4  # the number of the write that commits a move
 
 
+HOW = ("file to file", "file to server", "server to file", "server to server")
+
+
 class Cut(BaseException):
     """The process is killed."""
 
 
-@pytest.fixture(params=["file to file", "file to server", "server to file", "server to server"])
+@pytest.fixture(params=HOW)
 def places(request, tmp_path: Path) -> tuple[str, str]:
     def place(kind: str, name: str) -> str:
         return (
@@ -495,6 +498,14 @@ def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
     assert list(tmp_path.glob("*.db*")) == []
 
 
+@pytest.mark.parametrize(
+    "places",
+    [
+        "file to server",
+        *(pytest.param(how, marks=pytest.mark.matrix) for how in HOW if how != "file to server"),
+    ],
+    indirect=True,
+)
 def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible_once, places, opened):
     """Without the options of a service, since nothing is sent; the password of a URL is shown
     nowhere.

@@ -31,20 +31,27 @@ TASKS = {
 }
 
 
-def run(ansible, location: str, *tasks: dict, check: bool = False) -> Run:
-    """Run tasks that name the ledger and go on when one fails."""
+def play(location: str, *tasks: dict) -> dict:
+    """Return a play whose tasks name the ledger; it goes on when one fails."""
     defaults = {"group/infrastructure.services.all": {"ledger": location}}
     named = [
         {"name": f"task {number}", "ignore_errors": True, **task}
         for number, task in enumerate(tasks)
     ]
-    play = {
+    return {
         "hosts": "localhost",
         "gather_facts": False,
         "module_defaults": defaults,
         "tasks": named,
     }
-    return ansible.playbook(json.dumps([play]) + "\n", *(["--check"] if check else []))
+
+
+def run_plays(ansible, *plays: dict, check: bool = False) -> Run:
+    return ansible.playbook(json.dumps(plays) + "\n", *(["--check"] if check else []))
+
+
+def run(ansible, location: str, *tasks: dict, check: bool = False) -> Run:
+    return run_plays(ansible, play(location, *tasks), check=check)
 
 
 def left_behind(location: str, ansible) -> list[str]:
@@ -116,39 +123,57 @@ def test_another_file_in_the_place_of_the_ledger_is_refused_by_the_next_task(ans
     assert "was removed or replaced while it was in use" in done.result("task 2")["msg"]
 
 
-@pytest.mark.parametrize("what", ["copied", "moved", "put in its place"])
-def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansible, what):
+CREATING = {
+    MODULE + "compute_virtual_machine": {"name": "{{ item }}"},
+    "loop": ["web01", "web02"],
+}
+
+
+def copy_file(path: Path) -> Path:
+    return shutil.copy(path, path.with_name(f"copy of {path.name}"))
+
+
+def move_file(path: Path) -> Path:
+    return path.rename(path.with_name(f"moved {path.name}"))
+
+
+def replace_file(path: Path) -> Path:
+    return copy_file(path).rename(path)
+
+
+def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansible):
     """A restored backup, a cache of a CI job, a forgotten copy: the other one may still be used."""
-    path, other = f"{ansible.directory}/fleet.db", f"{ansible.directory}/other.db"
-    create = {
-        MODULE + "compute_virtual_machine": {"name": "{{ item }}"},
-        "loop": ["web01", "web02"],
+    changes = copy_file, move_file, replace_file
+    paths = [ansible.directory / f"{change.__name__}.db" for change in changes]
+    first = run_plays(ansible, *(play(str(path), CREATING, CREATING) for path in paths)).ok()
+    again = run_plays(ansible, *(play(str(path), CREATING) for path in paths)).ok()
+    assert "was last used as" not in first.output + again.output
+
+    others = {str(change(path)): str(path) for change, path in zip(changes, paths)}
+    told = {
+        other: f"{other} was last used as {path} on {platform.node()}; if that one is still used,"
+        " machines will be created twice"
+        for other, path in others.items()
     }
-    listed = {
-        MODULE + "compute_virtual_machines": {
-            "virtual_machines": [{"name": "web03"}],
-            "report": "plan.json",
-        }
-    }
-    first = run(ansible, path, create, create).ok()
-    assert "was last used as" not in first.output + run(ansible, path, create).ok().output
-    if what == "moved":
-        Path(path).rename(other)
-    else:
-        shutil.copy(path, other)
-    if what == "put in its place":
-        Path(other).rename(path)
-        other = path
-    told = (
-        f"{other} was last used as {path} on {platform.node()}; if that one is still used, machines will be created"
-        " twice"
-    )
-    planned = run(ansible, other, create, listed, check=True).ok()
-    assert " ".join(planned.output.split()).count(told) == 1
-    report = json.loads((ansible.directory / "plan.plan.json").read_text(encoding="utf-8"))
-    assert report["runs"][0]["warnings"] == [told]
-    assert " ".join(run(ansible, other, create, listed).ok().output.split()).count(told) == 1
-    assert "was last used as" not in run(ansible, other, create, listed).ok().output
+    listed = {"virtual_machines": [{"name": "web03"}]}
+    plays = [
+        play(
+            other,
+            CREATING,
+            {MODULE + "compute_virtual_machines": {**listed, "report": f"{other}.json"}},
+        )
+        for other in others
+    ]
+
+    def count_told(run: Run) -> list[int]:
+        return [" ".join(run.ok().output.split()).count(text) for text in told.values()]
+
+    assert count_told(run_plays(ansible, *plays, check=True)) == [1, 1, 1]
+    for other, text in told.items():
+        report = json.loads(Path(f"{other}.plan.json").read_text(encoding="utf-8"))
+        assert report["runs"][0]["warnings"] == [text]
+    assert count_told(run_plays(ansible, *plays)) == [1, 1, 1]
+    assert "was last used as" not in run_plays(ansible, *plays).ok().output
 
 
 def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):

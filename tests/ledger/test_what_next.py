@@ -103,7 +103,15 @@ def pasted(command: str, ansible, **variables: str) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS]))[1:])
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        pytest.param(1, "file", marks=pytest.mark.matrix),
+        (2, "file with spaces"),
+        pytest.param(3, "postgresql", marks=pytest.mark.matrix),
+        (4, "with a password"),
+    ],
+)
 def test_a_pasted_command_finds_the_ledger_and_so_do_those_that_it_shows(failed, number, kind):
     ansible, results, urls = failed
     command = results[f"{kind}: create web{number}"]["msg"].rpartition("For the commands, run: ")[2]

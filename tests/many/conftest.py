@@ -23,7 +23,7 @@ import pytest
 from many.service import Service
 from support.fixtures import collections
 from support.reports import hold_all
-from support.running import BIN
+from support.running import BIN, PLUGINS
 
 __all__ = ["collections"]
 
@@ -38,11 +38,7 @@ PLAY = """
         concurrency: 16
         max_unknown: 0
       timeout: "{{ seconds | default(0) }}"
-      register: made
       ignore_errors: true
-    - ansible.builtin.copy:
-        content: "{{ made | to_json }}"
-        dest: "{{ result }}"
 """
 REPORTING = PLAY.replace("max_unknown: 0", 'max_unknown: 0\n        report: "{{ report }}"')
 
@@ -52,7 +48,7 @@ class Run:
     """One ansible-playbook."""
 
     process: subprocess.Popen
-    result_file: Path
+    recorded_file: Path
     output_file: Path
     errors_file: Path
 
@@ -79,8 +75,9 @@ class Run:
 
     @property
     def result(self) -> dict:
-        """The registered result."""
-        return json.loads(self.result_file.read_text(encoding="utf-8"))
+        """The result of its last task; a loop counts as one."""
+        lines = map(json.loads, self.recorded_file.read_text(encoding="utf-8").splitlines())
+        return [line["result"] for line in lines if line["kind"] != "item"][-1]
 
     def workers(self) -> list[int]:
         """The processes that it started and that still exist."""
@@ -117,9 +114,9 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
     ) -> Run:
         number = len(started)
         (tmp_path / "play.yml").write_text(play, encoding="utf-8")
-        files = [tmp_path / f"{kind}-{number}" for kind in ("result", "output", "errors")]
+        files = [tmp_path / f"{kind}-{number}" for kind in ("recorded", "output", "errors")]
         machines = [{"name": f"vm{index}", "attributes": {"cpu": 4}} for index in range(count)]
-        more = {"machines": machines, "result": str(files[0]), **more}
+        more = {"machines": machines, **more}
         (tmp_path / "more.json").write_text(json.dumps(more), encoding="utf-8")
         variables = {
             "INFRASTRUCTURE_SERVICES_BASE_URL": service.url,
@@ -128,6 +125,9 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
             "ANSIBLE_HOME": str(tmp_path / "home"),
+            "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
+            "ANSIBLE_CALLBACKS_ENABLED": "recorder",
+            "RECORDER_FILE": str(files[0]),
             **(environment or {}),
         }
         line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]

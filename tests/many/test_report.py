@@ -114,11 +114,7 @@ REFUSED = """
         virtual_machines: "{{ machines }}"
         report: "{{ item }}"
       loop: "{{ reports }}"
-      register: made
       ignore_errors: true
-    - ansible.builtin.copy:
-        content: "{{ made | to_json }}"
-        dest: "{{ result }}"
 """
 
 
@@ -205,10 +201,6 @@ LIST = """
   tasks:
     - infrastructure.services.ledger_info:
         run: "{{ run }}"
-      register: known
-    - ansible.builtin.copy:
-        content: "{{ known | to_json }}"
-        dest: "{{ result }}"
 """
 
 

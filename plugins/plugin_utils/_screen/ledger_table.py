@@ -26,8 +26,8 @@ _BY_FILE = (
     "To settle all of them at once, write a file, fill in an id or the state absent, and record it:"
 )
 _FILL_IN = (
-    "{} of them are in doubt. Fill in the id of each machine that is on the service, and the"
-    " state absent for each that is not; then run:"
+    "In doubt: {}. Fill in the id of each machine that exists on the service, and the state absent"
+    " for each that does not. Then run:"
 )
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 _BY_TASK = "{} cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
@@ -52,7 +52,8 @@ def nothing_found(ledger: str, filters: Mapping[str, Any], counts: Mapping[str, 
 
 def written_lines(file: str, entries: Entries, settle: str) -> list[str]:
     """Return the lines about a file of entries; `settle`: the command that records it."""
-    lines = [f"{len(entries):,} entries were written to {printable(file)}"]
+    written = "1 entry was" if len(entries) == 1 else f"{len(entries):,} entries were"
+    lines = [f"{written} written to {printable(file)}"]
     doubtful = sum("settle" in entry for entry in entries)
     if doubtful:
         lines += [_FILL_IN.format(f"{doubtful:,}"), settle]

@@ -68,6 +68,11 @@ def test_a_result_of_a_module_comes_back_as_it_was(returned):
     assert again.keys() - returned.keys() <= {"changed", "outcome", "status"}
 
 
+def test_without_any_key_nothing_has_happened():
+    known = {name: value for name, value in vars(Result()).items() if value}
+    assert known == {"outcome": "not_sent", "msg": Message("")}
+
+
 def test_what_is_learned_later_wins_over_what_the_module_returned():
     result = Result.from_ansible({"changed": False, "failed": False, "msg": ""})
     result = replace(result, changed=True, failed=True, msg=Message("lost"))

@@ -265,6 +265,18 @@ def test_a_weak_credential_is_masked_in_messages_as_a_whole_word(credential, sai
     assert bool(known.warnings()) is (credential != "long-secret")
 
 
+@pytest.mark.parametrize(("length", "is_weak"), [(7, True), (8, False)])
+def test_a_credential_of_eight_characters_is_masked_everywhere(length, is_weak):
+    assert bool(secrets("s" * length).warnings()) is is_weak
+
+
+@pytest.mark.parametrize(("length", "is_weak"), [(31, True), (32, False)])
+def test_a_credential_of_32_characters_may_be_part_of_a_longer_public_word(length, is_weak):
+    word = "s" * length
+    assert bool(secrets(word, public={"name": f"x{word}x"}).warnings()) is is_weak
+    assert secrets(word, public={"name": word}).warnings()
+
+
 def test_a_placeholder_is_found_and_its_member_can_be_left_out():
     value = {
         "a": "x ******** y",

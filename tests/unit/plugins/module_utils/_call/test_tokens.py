@@ -86,8 +86,16 @@ def test_the_token_request_follows_the_rfc(changed, authorization, form):
             400,
             b'{"error":"invalid_client","error_description":"who?"}',
             "refused",
-            "status 400: invalid_client: who?",
+            "status 400: invalid_client: who?; check client_id, client_secret and client_",
         ),
+        (400, b'{"error":"invalid_grant"}', "refused", "invalid_grant; check auth_parameters"),
+        (
+            400,
+            b'{"error":"unsupported_grant_type"}',
+            "refused",
+            "unsupported_grant_type; check auth_parameters",
+        ),
+        (405, b"", "refused", "status 405; check auth_url"),
         (400, b'{"error":"a\\u0000b"}', "refused", "status 400: a b"),
         (
             200,

@@ -159,10 +159,12 @@ def test_a_large_answer_is_read(large):
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_the_longest_number_and_the_deepest_object_are_read(sign):
+def test_the_longest_number_and_the_deepest_object_are_read_and_written(sign):
     digits = "9" * MAX_INTEGER_DIGITS
     assert decode_object(f'{{"a": {sign}{digits}}}'.encode()) == {"a": int(sign + digits)}
-    assert depth(decode_object(nested(MAX_DEPTH))) == MAX_DEPTH
+    deepest = decode_object(nested(MAX_DEPTH))
+    assert depth(deepest) == MAX_DEPTH
+    assert decode_object(encode(deepest, "attributes")) == deepest
 
 
 @pytest.fixture

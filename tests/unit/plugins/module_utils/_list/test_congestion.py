@@ -162,6 +162,14 @@ def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not()
     assert f"the last {IN_A_ROW} failed" in pace.stop_reason
 
 
+def test_failures_in_a_row_without_any_request_end_it():
+    pace = CongestionControl(4)
+    for _failure in range(IN_A_ROW):
+        assert not pace.stop_reason
+        pace.item_failed(None, False)
+    assert f"the last {IN_A_ROW} failed" in pace.stop_reason
+
+
 @pytest.mark.parametrize("retry_after", [None, 2.0])
 @pytest.mark.parametrize("max_unknown", [0, 1])
 def test_a_dead_service_leaves_a_few_in_doubt(max_unknown, retry_after):

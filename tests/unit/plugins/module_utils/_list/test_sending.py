@@ -107,6 +107,7 @@ def test_all_are_created_once_by_threads_with_their_own_transports():
         False,
     )
     assert result["counts"]["accepted"] == result["counts"]["changed"] == 200
+    assert "msg" not in result
     facts = result["ansible_facts"]["compute_virtual_machines"]
     assert all(facts[item["item"]] == item["asset"] for item in result["results"])
     assert result["results"][7]["asset"]["name"] == "vm7"

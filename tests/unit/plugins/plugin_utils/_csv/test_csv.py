@@ -238,6 +238,11 @@ def test_blanks_around_a_cell_are_none_of_its_value():
                 'line 2, column 2 (resource): "machine" is none (did you mean compute_virtual_machine?)'
             ],
         ),
+        ('name,volumes\na,"[{"\n', ["line 2, column 2 (volumes): must be a list"]),
+        (
+            "name,resource\na,zzz\n",
+            [f'line 2, column 2 (resource): "zzz" is none (there are {ROLE}, {MACHINE})'],
+        ),
         ('name,team\na,"b\n', ["line 2: it is not CSV"]),
         ("name,subnet.masq\na,b\n", ["line 1, column 2: there is no subnet.masq"]),
         ("name,volumes[0][1]\na,b\n", ["line 1, column 2: there is no volumes[0][1]"]),

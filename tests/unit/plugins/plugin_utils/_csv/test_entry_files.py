@@ -33,6 +33,18 @@ def test_what_is_written_to_a_json_file_is_read_from_it(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [("entries.txt", "must end in .csv or .json"), ("entries.csv", "exists and is not empty")],
+)
+def test_a_file_of_another_kind_or_with_content_is_not_overwritten(tmp_path, name, said):
+    file = tmp_path / name
+    file.write_text("filled in", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=said):
+        write_entries(str(file), ENTRIES, ",")
+    assert file.read_text(encoding="utf-8") == "filled in"
+
+
+@pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "Expecting value"),

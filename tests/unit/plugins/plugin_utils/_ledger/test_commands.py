@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.commands import (
     settle_commands,
 )
 
 
-def test_the_commands_list_what_is_in_doubt_and_then_settle_it():
-    playbook, options = "ansible-playbook infrastructure.services", "-e ledger=/srv/fleet.db"
-    assert settle_commands("/srv/fleet.db") == [
-        f"{playbook}.in_doubt {options} -e file=in_doubt.csv",
-        f"{playbook}.settle {options} -e file=in_doubt.csv",
+@pytest.mark.parametrize(
+    ("shown", "begin", "option"),
+    [
+        ("/srv/fleet.db", "", " -e ledger=/srv/fleet.db"),
+        ("/srv/a fleet.db", "INFRASTRUCTURE_SERVICES_LEDGER='/srv/a fleet.db' ", ""),
+        ("", "", ""),  # the URL has a password, and the user has set the variable
+    ],
+)
+def test_the_commands_list_what_is_in_doubt_and_then_settle_it(shown, begin, option):
+    playbook = f"{begin}ansible-playbook infrastructure.services"
+    assert settle_commands(shown) == [
+        f"{playbook}.in_doubt{option} -e file=in_doubt.csv",
+        f"{playbook}.settle{option} -e file=in_doubt.csv",
     ]

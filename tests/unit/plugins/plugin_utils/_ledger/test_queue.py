@@ -256,10 +256,8 @@ def test_assets_given_up_are_restored_and_nothing_more_is_written_for_them(ledge
     )
     assert ledger.get_many(*key("")[:2], ["vm1", "vm2", "vm3"]) == {}
     told = ledger.history(*key("")[:2], ["vm1", "vm2", "vm3"])
-    assert {name: [ended.outcome for ended in rows] for name, rows in told.items()} == {
-        "vm1": ["not_sent"],
-        "vm2": ["not_sent"],
-    }
+    ends = {name: [(row.outcome, row.seconds) for row in rows] for name, rows in told.items()}
+    assert ends == {"vm1": [("not_sent", 0)], "vm2": [("not_sent", 0)]}
 
 
 def test_giving_up_does_not_wait_for_a_ledger_that_hangs(ledger, monkeypatch):

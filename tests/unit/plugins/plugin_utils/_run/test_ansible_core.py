@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from ansible import constants
@@ -173,6 +174,40 @@ def test_a_connection_that_repeats_nothing_is_left_alone():
 def test_the_run_has_an_id_of_its_own():
     assert ansible_core.run_directory() == constants.DEFAULT_LOCAL_TMP
     assert ansible_core.run_id() in ansible_core.run_directory()
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_core_with_a_setting_for_the_invocation_decides_by_it(monkeypatch, value):
+    """Since ansible-core 2.21."""
+    config = SimpleNamespace(get_configuration_definitions=dict)
+    monkeypatch.setattr(ansible_core, "constants", SimpleNamespace(config=config))
+    assert ansible_core.wants_invocation({})
+    config.get_configuration_definitions = lambda: [ansible_core._INVOCATION]
+    config.get_config_value = lambda name, variables: variables[name]
+    assert ansible_core.wants_invocation({ansible_core._INVOCATION: value}) is value
+
+
+def failed(*reasons: str) -> SimpleNamespace | None:
+    """Return the exception of a failed module as ansible-core has it since 2.19."""
+    if not reasons:
+        return None
+    return SimpleNamespace(event=SimpleNamespace(msg=reasons[0], chain=failed(*reasons[1:])))
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"msg": "Killed", "exception": failed("no")}, "Killed"),
+        (
+            {"msg": "", "exception": failed("The module failed.", "no space")},
+            "The module failed: no space",
+        ),
+        ({"exception": "a traceback"}, "it said nothing"),
+        ({}, "it said nothing"),
+    ],
+)
+def test_a_failed_module_says_why_in_its_message_or_in_a_chain_of_reasons(result, why):
+    assert ansible_core.why_failed(result) == why
 
 
 OTHERS = [path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "plugins").rglob("*.py")]

@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     names_in_role,
+    spec_in_role,
 )
 
 ROLE = {
@@ -63,6 +70,12 @@ def test_all_of_them_are_named_at_once_and_without_a_near_name_all_that_there_ar
 )
 def test_what_is_none_of_the_role_is_left_alone(variables):
     names_in_role(variables, [])
+
+
+def test_a_fault_of_an_option_names_the_variable_of_the_role():
+    spec = spec_in_role(VIRTUAL_MACHINES, names_in_role(ROLE, []))
+    failed = validate(spec, {}).failed(InvalidInput("ledger", "is a directory"))
+    assert failed.msg.text.startswith("fleet_ledger: is a directory")
 
 
 PLAYBOOK = {"__variables": ["ledger", "base_url", "virtual_machine_attributes"]}

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import product
 from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_one
+from support.checkout import CHECKOUT
 
+ACTIONS = "ansible_collections.infrastructure.services.plugins.action"
+NAMES = sorted(path.stem for path in (CHECKOUT / "plugins/action").glob("[a-z]*.py"))
+CREATING = {"compute_virtual_machine", "compute_virtual_machines"}
 CONNECTIONS = ["local", "ssh", "community.docker.docker", "process", "LOCAL", ""]
 
 
@@ -32,3 +37,10 @@ def test_only_tasks_that_would_run_next_to_the_worker_run_inside_it(conditions, 
     leads_to = SimpleNamespace(transport=connection, become=becomes)
     action = send_one.SendingAction(task, leads_to, *[None] * 4)
     assert action.runs_here is (conditions == ("local", 0, False, "the library"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_machines_are_created(name):
+    """What creates is refused with async and until together."""
+    action = import_module(f"{ACTIONS}.{name}").ActionModule(*[None] * 6)
+    assert action.creates is (name in CREATING)

@@ -330,3 +330,10 @@ def test_a_directory_that_disappears_later_costs_nothing(tmp_path, monkeypatch):
     endpoint = Endpoint(tmp_path)
     (tmp_path / "temporary").rmdir()
     assert len(set(together(lambda: endpoint.shared().token()))) == endpoint.requests == 1
+
+
+def test_one_of_all_workers_is_the_first_to_ask(endpoint):
+    first = together(lambda: endpoint.run.is_first("a new ledger"))
+    assert sorted(first) == [False] * (WORKERS - 1) + [True]
+    assert endpoint.run.is_first("another one")
+    assert not endpoint.run.is_first("another one")

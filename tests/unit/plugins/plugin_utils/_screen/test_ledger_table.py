@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import (
     ledger_lines,
     nothing_found,
+    written_lines,
 )
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
@@ -161,3 +162,14 @@ def test_nothing_that_somebody_wrote_into_a_shared_ledger_controls_the_terminal(
     found += ledger_lines({"entries": [], "counts": {}, "ledger": f"/{EVIL}.db"}, [])
     assert len(found) > 8
     assert [line for line in found if not line.isprintable()] == []
+
+
+def test_one_entry_is_one_entry():
+    lost = machine("lost", "unknown", settle=["a command"])
+    head, fill_in, command = written_lines("/doubt.csv", [lost], "settle it")
+    assert head == "1 entry was written to /doubt.csv"
+    assert fill_in.startswith("In doubt: 1. Fill in the id ")
+    assert command == "settle it"
+    assert written_lines("/all.csv", [machine("a"), machine("b")], "") == [
+        "2 entries were written to /all.csv"
+    ]

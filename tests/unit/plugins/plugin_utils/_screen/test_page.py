@@ -14,7 +14,10 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import page_data
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.page import (
+    look,
+    page_data,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.picture import Picture
 from support.checkout import CHECKOUT
 from support.pages import (
@@ -104,6 +107,23 @@ def test_without_a_problem_it_says_what_was_done(counts, more, verdict):
     assert data_of(run_of([], counts, **more))["verdict"] == verdict
 
 
+@pytest.mark.parametrize(
+    ("mark", "results"),
+    [
+        ("+", {"created", "to create"}),
+        ("~", {"updated", "to update"}),
+        ("?", {"in doubt"}),
+        ("!", {"differs"}),
+        ("x", {"rejected", "not sent"}),
+        ("=", {"unchanged"}),
+        (".", {"not begun"}),
+    ],
+)
+def test_what_is_done_looks_as_it_was_planned(mark, results):
+    (found,) = {look(result) for result in results}
+    assert found[0] == mark
+
+
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
     first, second = data_of(FLEET)["problems"]
     assert (first.names, first.cause, [*first.commands]) == (["web099"], LOST, [SETTLE])
@@ -140,7 +160,10 @@ def test_what_was_not_started_is_said_and_what_lost_fields_is_a_problem():
         (["b"], "lost"),
         (["a"], "max_unknown: 1 was reached"),
     ]
-    assert "Nothing: nothing is in doubt" in page_of(run_of([], {}))
+    assert "Nothing to do: nothing is in doubt" in page_of(run_of([], {}))
+    page = page_of(run_of(assets, {"updated": 1, "not begun": 1}))
+    assert page.count(">not started<") == 3  # the count, the problem and the row
+    assert ">not begun<" not in page
 
 
 def test_a_run_that_ended_early_says_so_with_how_many_were_not_started():

@@ -271,6 +271,12 @@ def test_tasks_of_one_run_add_to_its_report_and_the_next_run_replaces_it(path):
     assert [(run["run"], len(run["assets"])) for run in runs(path)] == [("run-2", 1)]
 
 
+def test_a_run_with_an_interrupted_list_stays_interrupted(path):
+    for about in (AboutList(interrupted="the task received SIGINT"), NO_LEDGER):
+        assert add(Report(path, LEDGER, "run-1", SERVICE, is_plan=False), ITEMS[:1], about) == ""
+    assert runs(path)[0]["interrupted"] == "the task received SIGINT"
+
+
 def test_a_run_that_goes_on_after_another_replaces_its_report(path):
     for run, items in (("run-1", ITEMS[:1]), ("run-2", ITEMS[1:2]), ("run-1", ITEMS[2:3])):
         write(path, items, run)
