@@ -32,7 +32,7 @@ class Item:
     attempts: int = 0
     # Of the last attempt; empty before the first, and while one is in flight.
     feedback: str = ""
-    # After 429s: begin, seconds.
+    # After 429s: when each wait began, and its seconds.
     waits: list[tuple[float, float]] = field(default_factory=list)
     dispatch: Dispatch | None = None  # while it may send
     last_dispatch: Dispatch | None = None

@@ -167,7 +167,7 @@ class _Sending:
         """
         scheduler = Scheduler(self.gate, self._do)
         why_to_stop = self._context.place.why_to_stop
-        # Already, as when a timeout expires while the ledger is opened.
+        # A timeout may have expired while the ledger was opened.
         reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
@@ -242,7 +242,7 @@ class _Sending:
         if self._ledger and self._ledger.lost:
             self.gate.stop(self._ledger.lost)
         event, _reason = meaning(result.status or 0)
-        # Cannot be renewed, or was refused again.
+        # The token cannot be renewed, or was refused again.
         if event == Event.UNAUTHORIZED:
             status = f"status {result.status}"
             self.gate.stop(f"the service does not accept the access token ({status})")

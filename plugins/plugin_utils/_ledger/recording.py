@@ -57,7 +57,7 @@ class Begun:
 class Recording:
     """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
 
-    # Before it plans, for another task that is working on the asset.
+    # Whether it waits, before it plans, for another task that is working on the asset.
     _waits = True
 
     def __init__(
