@@ -222,7 +222,7 @@ def test_thousands_of_new_names_take_a_statement_for_each_five_hundred(
     assert ledger.other_services("https://new", KEY.resource, [*names, "web01"]) == {
         "web01": [KEY.base_url]
     }
-    assert len(statements) == 4 + 1 + 5
+    assert len(statements) == 4 + 2 + 5
 
 
 @pytest.mark.parametrize(
