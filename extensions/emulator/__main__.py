@@ -28,7 +28,7 @@ except ModuleNotFoundError as missing:
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m emulator", description="A double of the Infrastructure Service."
+        prog="python -m emulator", description="A fake Infrastructure Service."
     )
     _add_address(parser)
     _add_tokens(parser)

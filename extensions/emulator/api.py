@@ -51,7 +51,7 @@ class Api:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: assets, tokens, conversation, faults, changed settings."""
+        """Forget everything: assets, tokens, the request log, faults, changed settings."""
         with self._lock:
             self.settings, roles = self._start
             self.store = Store(

@@ -45,7 +45,7 @@ def test_a_new_machine_and_its_request_appear(page, service, expect):
     )
     expect(machine).to_contain_text("web01")
     expect(machine).to_contain_text("10.0.0.1")
-    request = page.get_by_role("table", name=re.compile("Conversation")).get_by_role("row").nth(1)
+    request = page.get_by_role("table", name=re.compile("Requests")).get_by_role("row").nth(1)
     shown = r"1 *web01\d+:\d\d:\d\d.*POST /api/v1/services/compute/virtual_machines.*201 stored"
     expect(request).to_have_text(re.compile(shown))
 
