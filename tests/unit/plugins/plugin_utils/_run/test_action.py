@@ -62,10 +62,10 @@ def test_until_does_not_repeat_a_creation_that_may_have_happened(
 
 def test_an_attempt_is_changed_if_an_earlier_one_of_the_same_task_was():
     attempts, task = action.Attempts(), object()
-    attempts.begin(task)
+    attempts.forget_others(task)
     changes = [attempts.end(Result(changed=changed)).changed for changed in (False, True, False)]
     assert changes == [False, True, True]
-    attempts.begin(object())
+    attempts.forget_others(object())
     assert not attempts.end(Result()).changed
 
 
