@@ -166,7 +166,7 @@ def test_failures_in_a_row_without_any_request_end_it():
     pace = CongestionControl(4)
     for _failure in range(IN_A_ROW):
         assert not pace.stop_reason
-        pace.item_failed(None, False)
+        pace.note_failed_item(None, False)
     assert f"the last {IN_A_ROW} failed" in pace.stop_reason
 
 
