@@ -49,6 +49,7 @@ VERDICTS = BUILD / "verdicts.json"
 SUITES = ("unit/plugins", "contract", "faults", "security", "tokens", "tls", "ledger", "story")
 OTHER_PROCESSES = {"ansible", "collections", "fork"}  # fixtures; what runs there is not seen
 PATIENCE = 1800  # seconds for all tests
+LONGEST = 60  # seconds for a part of the tests, in addition to three times what they took
 QUICK, SLOW = 2, 40  # seconds of the tests that run first, and of those that then run
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a ledger waits for the disk often
 
@@ -230,7 +231,7 @@ def is_noticed(mutant: Mutant, reached: Reached) -> bool:
         for tests, seconds in parts:
             status = in_fork(
                 lambda tests=tests: run_tests(["-x", *tests], Choice(reached.seconds)),
-                20 + 3 * seconds,
+                LONGEST + 3 * seconds,
             )
             if status == pytest.ExitCode.NO_TESTS_COLLECTED:
                 raise RuntimeError(f"no test ran for {mutant}\n{OUTPUT.read_text('utf-8')}")
