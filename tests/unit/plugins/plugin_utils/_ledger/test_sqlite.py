@@ -33,3 +33,11 @@ def test_a_ledger_that_stays_locked_is_lost(tmp_path):
     database = sqlite.SqliteDatabase(str(tmp_path / "ledger.db"), read_only=True)
     assert isinstance(database._failure("database is locked"), sqlite.LedgerLost)
     assert not isinstance(database._failure("disk I/O error"), sqlite.LedgerLost)
+
+
+def test_the_use_of_a_file_names_it_so_that_a_copy_is_told_apart(tmp_path):
+    file = tmp_path / "ledger.db"
+    assert sqlite.SqliteDatabase(str(file), read_only=True).use()[:2] == (str(file), 0)
+    file.touch()
+    used = sqlite.SqliteDatabase(str(file), read_only=True).use()
+    assert used[:2] == (str(file), file.stat().st_ino)
