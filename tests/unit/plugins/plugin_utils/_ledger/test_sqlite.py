@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
 
@@ -41,3 +43,10 @@ def test_the_use_of_a_file_names_it_so_that_a_copy_is_told_apart(tmp_path):
     file.touch()
     used = sqlite.SqliteDatabase(str(file), read_only=True).use()
     assert used[:2] == (str(file), file.stat().st_ino)
+
+
+def test_a_lock_file_that_is_none_is_refused(tmp_path):
+    (tmp_path / "ledger.db").touch()
+    os.mkfifo(tmp_path / "ledger.db.lock")
+    with pytest.raises(OSError, match=r"ledger\.db\.lock is not a regular file\. Remove it"):
+        sqlite.open_lock_file(str(tmp_path / "ledger.db"))
