@@ -91,6 +91,22 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
     assert settled["counts"]["settled_present"] == 1
 
 
+@pytest.mark.parametrize(
+    ("identifier", "said"),
+    [
+        ("present", "which is a state. Give it as the state"),
+        ("Unknown", "which is a state. Give it as the state"),
+        ("N/A", "which is no id. Give the id that the service shows"),
+        ("--", "which is no id. Give the id that the service shows"),
+    ],
+)
+def test_a_word_in_place_of_an_id_is_refused(edit, identifier, said):
+    with pytest.raises(ServicesError) as refused:
+        edit(machine("web01", asset={"id": identifier}))
+    assert f"[0] (web01): asset: its id is '{identifier}', {said}" in refused.value.msg
+    assert states(edit) == {}
+
+
 def test_one_id_is_not_filled_in_for_two_machines_in_doubt(edit):
     """As when a row of the file of `in_doubt` was copied, whose state stays as it was."""
     for name in ("web01", "web02"):
