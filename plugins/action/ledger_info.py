@@ -43,9 +43,7 @@ class ActionModule(LedgerAction):
             if not self.keywords.check_mode:
                 entries = result["entries"]
                 write_entries(file, entries, self.variable(DELIMITER) or ",")
-                result["text"] = written_lines(
-                    file, entries, settle_command(ledger.database.shown, file)
-                )
+                result["text"] = written_lines(file, entries, settle_command(ledger.shown, file))
         if self.variable(SHOWS_TABLE):
             show_lines(result["text"])
         return result
@@ -57,8 +55,7 @@ def _lines(ledger: Ledger, result: Returned, params: Params) -> list[str]:
     if not entries:
         filters = {name: params[name] for name in _FILTERS if params[name]}
         return [nothing_found(ledger.where, filters, ledger.count_states())]
-    shown = ledger.database.shown
-    lines = ledger_lines(result, settle_commands(shown))
-    if not shown and any("settle" in entry for entry in entries):
+    lines = ledger_lines(result, settle_commands(ledger.shown))
+    if not ledger.shown and any("settle" in entry for entry in entries):
         lines.append(f"The commands take the ledger from {LEDGER_VARIABLE}.")
     return lines

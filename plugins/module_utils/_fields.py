@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Dict, Iterable, Iterator, Match, NamedTuple, Tuple
 
@@ -255,10 +256,8 @@ def _same(one: object, other: object, is_instant: bool) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if is_instant and isinstance(one, str) and isinstance(other, str):
-        try:
+        with suppress(ValueError):
             return date_time(one) == date_time(other)
-        except ValueError:
-            return one == other
     return one == other
 
 

@@ -68,7 +68,7 @@ def forms(secret: str) -> frozenset[str]:
     shown |= {secret, repr(secret)[1:-1], printable(secret)}
     in_json = {_in_json(secret)}
     in_json |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
-    # As PHP escapes it.
+    # PHP escapes slashes, too.
     shown |= in_json | {form.replace("/", r"\/") for form in in_json}
     return frozenset(shown - {""})
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import role
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     _unknown_to_playbook,
 )
@@ -139,6 +140,13 @@ def test_a_playbook_knows_what_it_takes(name):
         assert set(play["vars"]["__variables"]) == {
             each for each in DOCUMENTED[name] if not each.startswith("fleet_")
         }
+
+
+def test_what_an_action_reads_is_set_by_a_playbook_or_the_role():
+    ours = [*(ROOT / "playbooks").rglob("*.yml"), *(ROOT / "roles").rglob("*.yml")]
+    given = "".join(path.read_text(encoding="utf-8") for path in ours)
+    read = {role.FILE, role.DELIMITER, role.REPORTS, role.ONLY_CHECKS, role.SHOWS_TABLE}
+    assert read <= set(re.findall(r"^ *(__\w+):", given, re.MULTILINE))
 
 
 def taken(name: str) -> set[str]:

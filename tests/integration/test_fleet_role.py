@@ -614,7 +614,7 @@ application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, N s
       all: name ("reader" known, null now), attributes.login (true known, null
       now). The service replaces what is not sent, or somebody else changed it.
       To restore them, add {"name": "reader", "attributes": {"login": true}} to
-      the task or its body, with send: complete.
+      the task, the item or its body, with send: complete.
 report: fleet.html, .json, .xml
 """
 

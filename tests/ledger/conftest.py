@@ -29,6 +29,7 @@ from support.fixtures import (
 from support.fixtures import service as emulator
 
 __all__ = [
+    "SLOW_ON_POSTGRES",
     "ansible",
     "ansible_in",
     "ansible_once",
@@ -38,6 +39,14 @@ __all__ = [
     "postgres_server",
     "running_service",
 ]
+
+
+# For tests of many statements or entries, each of which takes longer on a server.
+SLOW_ON_POSTGRES = pytest.mark.parametrize(
+    "location",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)],
+    indirect=True,
+)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
+from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import bare, put
 from support import CREATE
 
@@ -126,6 +127,7 @@ CELLS = [
 ]
 
 
+@SLOW_ON_POSTGRES
 @pytest.mark.parametrize("form", FORMS)
 def test_each_cell(location, opened, form):
     ledger, wrong = opened(location), []

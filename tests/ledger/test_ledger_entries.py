@@ -34,6 +34,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
     list_entries,
 )
+from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import history, put
 from support import CREATE, UPDATE
 
@@ -88,6 +89,22 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
     put(edit.ledger, Key(URL, CREATE, "web01 "), Entry(UNKNOWN, {"name": "web01 "}, {}))
     settled = edit(machine("web01 ", asset={"id": "1"}))  # a machine of this name was created
     assert settled["counts"]["settled_present"] == 1
+
+
+@pytest.mark.parametrize(
+    ("identifier", "said"),
+    [
+        ("present", "which is a state. Give it as the state"),
+        ("Unknown", "which is a state. Give it as the state"),
+        ("N/A", "which is no id. Give the id that the service shows"),
+        ("--", "which is no id. Give the id that the service shows"),
+    ],
+)
+def test_a_word_in_place_of_an_id_is_refused(edit, identifier, said):
+    with pytest.raises(ServicesError) as refused:
+        edit(machine("web01", asset={"id": identifier}))
+    assert f"[0] (web01): asset: its id is '{identifier}', {said}" in refused.value.msg
+    assert states(edit) == {}
 
 
 def test_one_id_is_not_filled_in_for_two_machines_in_doubt(edit):
@@ -302,6 +319,7 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     assert [row for key, row in history(edit.ledger) if row.message == "by ledger_entry"] == []
 
 
+@SLOW_ON_POSTGRES
 def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch):
     columns = ("name", "id", "cpu", "ip", "team")
     with (tmp_path / "machines.csv").open("w", newline="") as file:

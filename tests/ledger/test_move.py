@@ -56,9 +56,10 @@ ENTRY = Entry(
 ENDED = Ended(ABSENT, DONE, AT, "me@here", "run-1", "accepted", 201, "ä€ \\ % fine", 1.5, "ab")
 MANY = 130  # more than two pages
 COMMIT = 4  # the number of the write that commits a move
-
-
 HOW = ("file to file", "file to server", "server to file", "server to server")
+SLOW_BETWEEN_SERVERS = pytest.mark.parametrize(
+    "places", [*HOW[:3], pytest.param(HOW[3], marks=pytest.mark.matrix)], indirect=True
+)
 
 
 class Cut(BaseException):
@@ -239,6 +240,7 @@ def test_the_old_ledger_is_refused_with_the_name_of_the_new_one(filled, opened):
         assert "postgres:@" not in str(refused.value)
 
 
+@SLOW_BETWEEN_SERVERS
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_move_that_is_cut_off_is_completed_and_never_can_both_be_used(fresh, after):
     for number in itertools.count(1):
@@ -259,6 +261,7 @@ def test_a_move_that_is_cut_off_is_completed_and_never_can_both_be_used(fresh, a
     assert number == 6
 
 
+@SLOW_BETWEEN_SERVERS
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_write_that_fails_leaves_one_in_use_and_running_it_again_completes_the_move(fresh, after):
     """As on a full disk, or when the server ends a session: the source is not closed for ever."""

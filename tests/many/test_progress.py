@@ -54,7 +54,7 @@ def test_progress_does_not_disturb_a_callback_that_prints_a_document(start, serv
     assert "virtual machines: 60 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.errors
 
 
-@pytest.mark.parametrize("callback", ["default", "minimal"])
+@pytest.mark.parametrize("callback", ["default", pytest.param("minimal", marks=pytest.mark.matrix)])
 def test_the_plan_and_the_end_are_on_stdout(start, callback):
     """So that `--check | tee plan.txt` has the plan, and a log of CI all in order."""
     environment = {"ANSIBLE_STDOUT_CALLBACK": callback}

@@ -5,15 +5,16 @@
 
     python tests/tools/mutation.py [--sample NUMBER] [--seed NUMBER] [--again] [--keep] [TEST...]
 
-A sample of the mutants is drawn by a fixed seed; each line of code is as likely as any other. The
-tests of TEST (the suites of SUITES, without the tests that
-start Ansible or other processes) run once, to find which
-of them reach which line. A mutant is written into a copy of the tree, and a fork of this process
-runs the tests that reach its line, the fastest first, until one fails. Survivors are printed with
-their change, then the score by folder; a line that no test reaches in this process is a survivor.
+A fixed seed draws a sample of the mutants; each line of code is as likely as any other. The tests
+of TEST (the suites of SUITES) run once, to find the lines that each of them reaches. Tests that
+start Ansible or other processes do not take part. Each mutant is written into a copy of the tree.
+A fork of this process, which has imported all libraries, runs the tests that reach the line, the
+fastest first, until one fails. The survivors are printed with their change, then the score by
+folder. A mutant on a line that no test reaches is a survivor.
 
-`--again` tries only the survivors of the last run, after a change of the tests or of the code; a
-survivor whose code is gone is no longer counted.
+`--again` tries only the survivors of the last run, after a change of the tests or of the code. A
+survivor whose code is gone is no longer counted. `--keep` uses the copy of the last run, and what
+it found about the tests.
 """
 
 from __future__ import annotations
@@ -49,13 +50,14 @@ VERDICTS = BUILD / "verdicts.json"
 SUITES = ("unit/plugins", "contract", "faults", "security", "tokens", "tls", "ledger", "story")
 OTHER_PROCESSES = {"ansible", "collections", "fork"}  # fixtures; what runs there is not seen
 PATIENCE = 1800  # seconds for all tests
+LONGEST = 60  # seconds for a part of the tests, in addition to three times what they took
 QUICK, SLOW = 2, 40  # seconds of the tests that run first, and of those that then run
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a ledger waits for the disk often
 
 
 class Choice:
-    """A plugin of pytest: no test of other processes, the fastest first, the same examples each
-    time; it notes how long each test takes.
+    """A pytest plugin: the tests of this process, the fastest first, with the same examples each
+    time. It notes how long each test takes, and which of them fail.
     """
 
     def __init__(self, seconds: dict[str, float]) -> None:
@@ -230,7 +232,7 @@ def is_noticed(mutant: Mutant, reached: Reached) -> bool:
         for tests, seconds in parts:
             status = in_fork(
                 lambda tests=tests: run_tests(["-x", *tests], Choice(reached.seconds)),
-                20 + 3 * seconds,
+                LONGEST + 3 * seconds,
             )
             if status == pytest.ExitCode.NO_TESTS_COLLECTED:
                 raise RuntimeError(f"no test ran for {mutant}\n{OUTPUT.read_text('utf-8')}")
@@ -282,7 +284,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=400, help="how many mutants (400)")
     parser.add_argument("--seed", type=int, default=40, help="draws the sample (40)")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
-    parser.add_argument("--keep", action="store_true", help="the copy, and what reaches its lines")
+    parser.add_argument("--keep", action="store_true", help="use the last copy and its tests")
     parser.add_argument("tests", nargs="*", help="files and directories of tests")
     given = parser.parse_args()
     for name in [name for name in os.environ if name.startswith(("ANSIBLE_", "TEST_COLLECTIONS"))]:
@@ -299,12 +301,11 @@ def main() -> int:
         noticed = is_noticed(mutant, reached)
         verdicts.add(mutant, noticed)
         if not noticed:
-            reach = (
-                "survives" if any(reached.tests(mutant)) else "is on a line that no test reaches"
-            )
-            print(f"{number}: {reach}: {mutant}", flush=True)
-        if time.monotonic() - began > SLOW:
-            print(f"{number}: slow", flush=True)
+            is_reached = any(reached.tests(mutant))
+            why = "survives" if is_reached else "is on a line that no test reaches"
+            print(f"{number}: {why}: {mutant}", flush=True)
+        elif time.monotonic() - began > LONGEST:
+            print(f"{number}: noticed, but slowly: {mutant}", flush=True)
     print(f"\n{verdicts.table()}")
     return 0
 

@@ -39,7 +39,7 @@ _EFFECTS = {
 }
 # Bytes; a longer body is not scrubbed, and so not shown.
 _LONGEST_ERROR = 20_000
-# Of a request, in headers.
+# The headers that identify a request.
 _IDS = ("x-request-id", "x-correlation-id", "traceparent")
 
 

@@ -44,7 +44,7 @@ class Token(NamedTuple):
 
     value: str
     use_until: float  # seconds of time.time
-    # Granted; None: as requested (RFC 6749 section 5.1)
+    # The granted ones; None: as requested (RFC 6749 section 5.1).
     scope: str | None = None
 
 

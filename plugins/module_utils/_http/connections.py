@@ -26,7 +26,7 @@ except ImportError:
     # A transport reports it; until then these are only bases of classes.
     globals().update(HTTPConnection=object, HTTPSConnection=object)
 
-# Seconds for one address, if there are more to try (RFC 8305 section 8)
+# Seconds for one address, if there are more to try (RFC 8305 section 8).
 MAX_ATTEMPT_DELAY = 2.0
 
 

@@ -69,7 +69,7 @@ def _trust_what_uri_does(context: ssl.SSLContext) -> None:
     # The import takes 30 ms, which only TLS should cost.
     from ansible.module_utils import urls  # noqa: PLC0415
 
-    # One is malformed, or there are none.
+    # One of the authorities is malformed, or there are none.
     with suppress(ssl.SSLError, ValueError):
         context.load_verify_locations(cadata=urls.get_ca_certs()[-2])
 

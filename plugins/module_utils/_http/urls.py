@@ -20,7 +20,7 @@ from urllib.request import getproxies_environment
 
 from .._errors import AttemptFailed, InvalidInput
 
-# Of a URI: appendix A.
+# The characters of a URI: appendix A.
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")  # section 2.3
 # Libraries remove a segment of such dots as one of dots.

@@ -32,7 +32,7 @@ class Item:
     attempts: int = 0
     # Of the last attempt; empty before the first, and while one is in flight.
     feedback: str = ""
-    # After 429s: begin, seconds.
+    # After 429s: when each wait began, and its seconds.
     waits: list[tuple[float, float]] = field(default_factory=list)
     dispatch: Dispatch | None = None  # while it may send
     last_dispatch: Dispatch | None = None
@@ -76,17 +76,18 @@ class Limits:
 
     def reached(self) -> str:
         """Return the limit that stops the list, '' while it goes on."""
-        if 0 < self._max_unknown <= self._unknown:
-            many = "the first" if self._max_unknown == 1 else str(self._max_unknown)
-            option = f"{self._named('max_unknown')}: {self._max_unknown}"
-            return f"the list stopped at {many} in doubt ({option})"
-        if 0 < self._max_failures <= self._failures:
-            many = "the first failure"
-            if self._max_failures > 1:
-                many = f"{self._max_failures} failures"
-            option = f"{self._named('max_failures')}: {self._max_failures}"
-            return f"the list stopped at {many} ({option})"
+        unknown = self._max_unknown
+        if 0 < unknown <= self._unknown:
+            many = "the first" if unknown == 1 else str(unknown)
+            return self._stopped_at(f"{many} in doubt", "max_unknown", unknown)
+        failures = self._max_failures
+        if 0 < failures <= self._failures:
+            many = "the first failure" if failures == 1 else f"{failures} failures"
+            return self._stopped_at(many, "max_failures", failures)
         return ""
+
+    def _stopped_at(self, many: str, option: str, limit: int) -> str:
+        return f"the list stopped at {many} ({self._named(option)}: {limit})"
 
 
 class Gate:

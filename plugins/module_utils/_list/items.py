@@ -84,7 +84,7 @@ class Faults:
 
     def __init__(self, spec: ModuleSpec) -> None:
         self._spec = spec
-        # By fault, the items that have it.
+        # The items that have a fault, by its text.
         self._items: dict[str, list[str]] = {}
 
     def add(self, number: int, item: object, msg: str) -> None:

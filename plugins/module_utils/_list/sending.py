@@ -167,13 +167,13 @@ class _Sending:
         """
         scheduler = Scheduler(self.gate, self._do)
         why_to_stop = self._context.place.why_to_stop
-        # Already, as when a timeout expires while the ledger is opened.
+        # A timeout may have expired while the ledger was opened.
         reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
         report = partial(self._report, scheduler, total, settled)
         scheduler.run(self._most, GRACE, why_to_stop, report)
-        return self._ended()
+        return self._collect_results()
 
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
@@ -184,7 +184,7 @@ class _Sending:
         status = ListStatus(total, settled, results, in_flight, scheduler.is_ending)
         self._context.place.show_progress(status)
 
-    def _ended(self) -> dict[int, Result]:
+    def _collect_results(self) -> dict[int, Result]:
         """Return the results of the items that were begun; the gate is closed by now."""
         with self.gate.lock:
             ended = list(self.gate.ended)
@@ -242,7 +242,7 @@ class _Sending:
         if self._ledger and self._ledger.lost:
             self.gate.stop(self._ledger.lost)
         event, _reason = meaning(result.status or 0)
-        # Cannot be renewed, or was refused again.
+        # The token cannot be renewed, or was refused again.
         if event == Event.UNAUTHORIZED:
             status = f"status {result.status}"
             self.gate.stop(f"the service does not accept the access token ({status})")

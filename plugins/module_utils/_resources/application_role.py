@@ -43,7 +43,7 @@ ATTRIBUTES = dict(
     password_location=dict(type="str", no_log=False),
 )
 
-# Of the envelope.
+# The fields of the envelope.
 FIELDS = ("name", "description", "service", "platform", "region", "tenant")
 
 OPTIONS = dict(

@@ -46,7 +46,7 @@ def apply_plan(
         except RequestFailed as error:
             error.details["request"] = shown
             raise
-        lost = resource.lost(plan, asset) if plan.known else []
+        lost = resource.lost_fields(plan, asset) if plan.known else []
         losses = tuple(field.named("known", "now") for field in lost)
         details.update(accepted, lost=losses)
         unexpected = _unexpected_values(resource, wanted, plan, asset)

@@ -131,7 +131,7 @@ class Resource(ABC):
             return []
         return _fields.differences(wanted, found, self._instants)
 
-    def lost(self, plan: Plan, asset: Asset) -> list[Difference]:
+    def lost_fields(self, plan: Plan, asset: Asset) -> list[Difference]:
         """Return the known fields that were not sent and came back different or not at all.
 
         An answer that repeats only the fields that were sent shows nothing about the others.

@@ -314,7 +314,7 @@ def shown(value: object) -> str:
     """Return a value for a message, or only its kind if it is long or has parts."""
     if isinstance(value, (list, dict)):
         return _kind(value)
-    # A date, or bytes.
+    # `default` is for a date, or bytes.
     written = printable(json.dumps(value, ensure_ascii=False, default=str))
     return written if len(written) <= _LONGEST_SHOWN else _kind(value)
 

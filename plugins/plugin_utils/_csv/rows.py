@@ -64,7 +64,7 @@ def _rows(text: str, delimiter: str, faults: Faults) -> list[Row]:
                 rows.append(row)
             line = reader.line_num + 1
     except csv.Error as error:
-        # It quotes the delimiter.
+        # The error quotes the delimiter.
         faults.add(line, f"it is not CSV ({printable(str(error))})")
     return rows
 

@@ -90,7 +90,7 @@ class InDoubt(ServicesError):
             f"the ledger says that a task began to create it at {entry.began_at};"
             f" {_HOW[self.outcome]}. This task sent nothing. {_SETTLE[self.outcome]}"
         )
-        # Force sends all of a list again.
+        # `force` sends all of a list again.
         if not task.is_listed and entry.state != ACCEPTED:
             text += _FORCE
         super().__init__(Message(text, task.asset, command, entry.began_at))

@@ -88,7 +88,7 @@ class NewUrl(NamedTuple):
 class Waiting(NamedTuple):
     """How a task waits for others; `show` gets the awaited assets, and the entry of the first one."""
 
-    # Around each wait.
+    # Makes the context of each wait.
     interruptible: Callable[[], ContextManager[object]] = nullcontext
     show: Callable[[list[Key], Entry | None], None] = lambda keys, entry: None
 

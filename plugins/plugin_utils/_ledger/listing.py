@@ -35,7 +35,7 @@ def list_entries(ledger: Ledger, params: Params) -> Returned:
     entries = []
     for key, entry in found:
         counts[entry.state] += 1
-        entries.append({**_listed(key, entry), **settling(ledger.database.shown, key, entry)})
+        entries.append({**_listed(key, entry), **settling(ledger.shown, key, entry)})
         if params["history"]:
             entries[-1]["history"] = history.get(key, [])
     return dict(

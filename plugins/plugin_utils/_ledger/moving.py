@@ -215,7 +215,7 @@ def _copies(source: Ledger) -> Iterator[Statement]:
     for rows in _pages(source, sql.ENTRIES_AFTER, ("", "", "")):
         yield _insertion(sql.COPY_ENTRIES, rows)
     for rows in _pages(source, sql.HISTORY_AFTER, (0,)):
-        # The target numbers them.
+        # The target numbers the rows itself.
         yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])
 
 

@@ -289,7 +289,7 @@ class PostgresDatabase:
 
     def _failure(self, error: Exception) -> LedgerError:
         problem = f"ledger: {self.where}: {first_line(error)}"
-        # Of the server or a pooler, not of libpq.
+        # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
         if sqlstate.startswith(_AWAY):
             return LedgerLost(problem)

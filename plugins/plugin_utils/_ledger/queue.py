@@ -85,7 +85,7 @@ class Queue:
         held = {key: found for key, found in list(self._held.items()) if key not in self._shown}
         if not held:
             return
-        # Of the one that was noticed first.
+        # Of the asset that was noticed first.
         since, entry = next(iter(held.values()))
         if time.monotonic() - since >= SILENT:
             self._ledger.database.waiting.show(list(held), entry)

@@ -57,7 +57,7 @@ class Begun:
 class Recording:
     """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
 
-    # Before it plans, for another task that is working on the asset.
+    # Whether it waits, before it plans, for another task that is working on the asset.
     _waits = True
 
     def __init__(
@@ -69,7 +69,7 @@ class Recording:
         self._run = run
         self._check_mode = check_mode
         self._writer: Ledger | Queue = ledger
-        self._shown = ledger.database.shown
+        self._shown = ledger.shown
         self._unrecorded = ""  # why an outcome could not be recorded
         self.warnings: list[str] = []  # of all tasks together
 

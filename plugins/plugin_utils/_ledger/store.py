@@ -70,6 +70,7 @@ class Ledger:
         """
         self.database = database
         self.where = database.where
+        self.shown = database.shown
         self.file = database.file
         self.version = 0  # of the tables, 0 if there are none
         # The file was last used elsewhere, or is older than it was here.

@@ -75,9 +75,11 @@ class Attempts:
     def creation(self) -> Result | None:
         """Return the result of a creation that is not repeated, None if this attempt may send."""
         result = self._creation
-        if result and result.failed:
+        if result is None:
+            return None
+        if result.failed:
             return result.but(msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
-        return result.but(warnings=(*result.warnings, _WHY)) if result else None
+        return result.but(warnings=(*result.warnings, _WHY))
 
     def end(self, result: Result) -> Result:
         """Return the result of an attempt; it is `changed` if an earlier one was."""

@@ -27,7 +27,7 @@ from .ansible_core import call_first_display, prints_lines, run_directory, setti
 
 _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
-# Of the display in the process that starts the workers.
+# The method of the display in the process that starts the workers.
 _METHOD = "infrastructure_services_lines"
 _COLORS = {  # by the mark of a line
     "?": "WARN",

@@ -81,7 +81,7 @@ def _unknown_to_role(
 
 def spec_in_role(spec: ModuleSpec, names: Mapping[str, str]) -> ModuleSpec:
     """Return the module with the variables of the role that set its options."""
-    # Which each list of the role has.
+    # Each list of the role has defaults of its own.
     own_defaults = f"{spec.option.removesuffix('s')}_defaults"
     defaults = names.get(own_defaults, names["defaults"])
     return replace(spec, names={**names, "defaults": defaults})

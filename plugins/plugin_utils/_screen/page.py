@@ -99,8 +99,9 @@ def _verdict(run: Run) -> str:
     found: Counter[str] = Counter()
     for counts in run.counts.values():
         found.update(counts)
+    found = +found  # without zeros
     wanted = "?x!+~" if is_plan else "?x!"
-    some = +Counter({word: found[word] for word in found if look(word)[0] in wanted})
+    some = {word: number for word, number in found.items() if look(word)[0] in wanted}
     begin = ""
     if found[NOT_STARTED] and not is_plan:
         some[NOT_STARTED] = found[NOT_STARTED]
@@ -108,7 +109,7 @@ def _verdict(run: Run) -> str:
     if run.interrupted:
         begin = f"Interrupted, {run.interrupted}: "
     of_all = f" of {sum(found.values()):,}" if some and not is_plan else ""
-    return f"{begin}{counted(some or +found) or 'nothing is listed'}{of_all}"
+    return f"{begin}{counted(some or found) or 'nothing is listed'}{of_all}"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from .text import shortened, shown, text, wrapped
 MARKS = {"in doubt": "?", "differs": "!", "to update": "~", "to create": "+", NOT_LISTED: "."}
 # Instead of mark and name, before the fields that all new assets share.
 _SHARED = "each:"
-# What people look for.
+# The fields that people look for.
 _FIRST = ("ip", "team", "cpu", "vm_ram", "operating_system")
 _MOST_PLANNED = 40  # assets
 _AROUND_NAME = 6  # columns, for the mark and for spaces

@@ -340,3 +340,8 @@ def test_date_times_are_compared_by_the_second(other):
     """As they are sent: a fraction that only comes back is no difference."""
     assert not differences({"at": "2026-01-02T03:04:05.90Z"}, {"at": other}, frozenset({"at"}))
     assert differences({"at": "2026-01-02T03:04:06Z"}, {"at": other}, frozenset({"at"}))
+
+
+def test_a_text_in_place_of_a_date_time_is_compared_as_it_is():
+    assert not differences({"at": "soon"}, {"at": "soon"}, frozenset({"at"}))
+    assert differences({"at": "soon"}, {"at": "2026-01-02T03:04:06Z"}, frozenset({"at"}))

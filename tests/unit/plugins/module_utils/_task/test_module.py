@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task import module
 from support import CREATE, LEAST, RESOURCES, UPDATE
 from support.front import run_module
 from support.wire import answer, serving
@@ -203,3 +205,8 @@ def test_a_password_in_a_refused_url_is_not_printed(option):
     )
     assert result["msg"].startswith(f"{option}: contains a user name or password")
     assert "hunter2" not in json.dumps(result)
+
+
+def test_a_list_on_a_target_stops_for_a_signal():
+    place = module._ListPlace(SimpleNamespace(caught=True, name="SIGTERM"))
+    assert place.why_to_stop() == "the module received SIGTERM"

@@ -24,6 +24,18 @@ def test_json_in_any_encoding_that_json_had_is_read(tmp_path, encoding):
     assert entries_in(str(file)) == ENTRIES
 
 
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"name\n\xff\n", "is not UTF-8 in line 2"), (None, "cannot be read: ")]
+)
+def test_a_csv_file_that_cannot_be_read_is_refused(tmp_path, content, said):
+    file = tmp_path / "entries.csv"
+    if content:
+        file.write_bytes(content)
+    with pytest.raises(InvalidInput) as refused:
+        entries_in(str(file))
+    assert refused.value.msg.startswith(f"file: {file} {said}")
+
+
 def test_what_is_written_to_a_json_file_is_read_from_it(tmp_path):
     file = tmp_path / "entries.json"
     write_entries(str(file), ENTRIES, ",")

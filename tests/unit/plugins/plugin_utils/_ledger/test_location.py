@@ -116,6 +116,12 @@ def test_psycopg_is_imported_for_postgresql_only(tmp_path):
     )
 
 
+def test_a_ledger_that_has_to_exist_is_not_created(tmp_path: Path):
+    with pytest.raises(InvalidInput, match=r"there is none at .*, and ledger_create is false"):
+        open_ledger(str(tmp_path / "ledger.db"), required_by="ledger_create")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_the_files_are_private_to_their_owner(tmp_path: Path):
     before = os.umask(0)
     try:

@@ -8,9 +8,11 @@ refused.
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import paths
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.paths import (
     open_directory,
     real_path,
@@ -83,3 +85,9 @@ def test_a_directory_is_entered_that_may_not_be_listed(tree):
     with open_directory(str(tree / "a/b")) as directory:
         assert os.stat("../..", dir_fd=directory).st_ino == tree.stat().st_ino
     (tree / "a").chmod(0o700)
+
+
+def test_a_user_without_a_name_is_named_by_the_id():
+    own = os.geteuid()
+    assert paths._user(own) == f"the user {pwd.getpwuid(own).pw_name}"
+    assert paths._user(2**31 - 7) == f"the user with id {2**31 - 7}"

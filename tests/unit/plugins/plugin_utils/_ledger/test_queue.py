@@ -380,3 +380,7 @@ def test_a_plan_of_thousands_takes_few_statements(ledger, monkeypatch):
     assert len(planned) == 2_000
     assert not any(each.error or each.plan.settled for each in planned)
     assert len(statements) <= 2 * 4 + 2
+
+
+def test_an_empty_list_has_nothing_to_look_up(ledger):
+    assert recording(ledger).look_up([]) == []

@@ -112,6 +112,9 @@ def test_an_update_says_what_changes_and_what_would_be_dropped():
         "  ~ role-1  description one -> two",
         f"            {kept}",
     ]
+    _head, whole = lines_of({"role-1": UPDATE}, 130, spec=APPLICATION_ROLES)
+    assert lines_of({"role-1": UPDATE}, len(whole), spec=APPLICATION_ROLES)[1:] == [whole]
+    assert len(lines_of({"role-1": UPDATE}, len(whole) - 1, spec=APPLICATION_ROLES)) == 3
 
 
 GRANTS = dict(

@@ -1,0 +1,32 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages for the end of a run: the process that started the workers displays each of them once."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import display
+
+
+@pytest.fixture
+def lines(monkeypatch, tmp_path) -> list[str]:
+    """What is displayed in a run with a directory of its own."""
+    shown: list[str] = []
+    monkeypatch.setattr(display, "run_directory", lambda: str(tmp_path))
+    monkeypatch.setattr(display, "_display", lambda line, *_color: shown.append(line))
+    return shown
+
+
+def test_the_first_process_displays_the_messages_of_its_workers(lines):
+    for message in ("web01 is in doubt", "web01 is in doubt", "web02 is in doubt"):
+        display.leave_message(message)
+    display._end_display(os.getpid() + 1)
+    assert lines == []
+    display._end_display(os.getpid())
+    told = ["[WARNING]: web01 is in doubt", "[WARNING]: web02 is in doubt"]
+    assert sorted(lines) == told
+    display._end_display(os.getpid())
+    assert sorted(lines) == told

@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A list that would run on a target uses no ledger; before that, a missing library is named."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    InvalidInput,
+    MissingLibrary,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_list
+
+OPTIONS = {"base_url": "https://s", "access_token": "token", "virtual_machines": [{"name": "a"}]}
+
+
+@pytest.mark.parametrize("missing", [None, MissingLibrary("requests is missing")])
+def test_a_list_on_a_target_is_refused(monkeypatch, missing):
+    def require_libraries() -> None:
+        if missing:
+            raise missing
+
+    monkeypatch.setattr(send_list, "require_libraries", require_libraries)
+    own = {"spec": VIRTUAL_MACHINES, "runs_here": False}
+    action = type("ActionModule", (send_list.SendingListAction,), own)(*[None] * 6)
+    action.keywords = SimpleNamespace(check_mode=False, is_async=False)
+    with pytest.raises(MissingLibrary if missing else InvalidInput) as refused:
+        action.work(validate(VIRTUAL_MACHINES, OPTIONS))
+    advice = "ledger: a list can use one only on the controller: add delegate_to: localhost"
+    assert refused.value.msg.startswith("requests is missing" if missing else advice)
