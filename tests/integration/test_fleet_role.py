@@ -488,6 +488,7 @@ def test_five_of_a_fleet_are_tried_first(ansible_once, service):
     assert len(service.conversation()) == 5
 
 
+@pytest.mark.matrix
 def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_once, service):
     machines = [{"name": f"vm{number}"} for number in range(3)]
     plan, approved = {"fleet_report": "fleet.json"}, {"fleet_approved": "fleet.plan.json"}

@@ -176,6 +176,7 @@ def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansibl
     assert "was last used as" not in run_plays(ansible, *plays).ok().output
 
 
+@pytest.mark.matrix
 def test_a_ledger_keeps_its_id_in_copies_and_the_plan_has_it(ansible, where):
     info = {MODULE + "ledger_info": {}}
     listed = {

@@ -71,6 +71,7 @@ def test_the_plan_and_the_end_are_on_stdout(start, callback):
     assert "virtual machines" not in plan.errors + run.errors
 
 
+@pytest.mark.matrix
 def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start):
     """Those of stdout depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
     line = "+ vm0 cpu 4"
