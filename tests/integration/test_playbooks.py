@@ -145,7 +145,7 @@ def test_an_unknown_variable_of_the_emulator_is_refused(ansible_once, playbook, 
     run = ansible_once.playbook(playbook, "-e", json.dumps(given))
     assert run.rc != 0
     said = " ".join(run.output.split())
-    assert f"{', '.join(wrong)}: there is no such variable; " in said
+    assert f"{', '.join(sorted(wrong))}: there is no such variable; " in said
     assert "emulator_delay" in said.partition("there is no such variable; ")[2]
 
 
