@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 from story.commands import Ended, Terminal
+from story.sequences import LONG, QUICK
 from story.world import ANSWER, DROP, FATES, LOSE, Model
 from support.wire import running
 
@@ -386,12 +387,12 @@ class Person(RuleBasedStateMachine):
             assert self.terminal.recorded(place).result.get("failed")
 
 
-QUICK = settings(
+SETTINGS = settings(
     phases=(
         Phase.generate,
     ),  # the seed is fixed, so a failure comes again; shrinking takes minutes
-    max_examples=30,
-    stateful_step_count=25,
+    max_examples=QUICK.count,
+    stateful_step_count=QUICK.commands,
     deadline=None,
     derandomize=True,
     database=None,
@@ -400,9 +401,12 @@ QUICK = settings(
 
 
 def test_no_order_of_commands_creates_twice_or_loses():
-    run_machine(Person, settings=QUICK)
+    run_machine(Person, settings=SETTINGS)
 
 
 @pytest.mark.stress
 def test_no_order_of_commands_creates_twice_or_loses_at_length():
-    run_machine(Person, settings=settings(QUICK, max_examples=2000, stateful_step_count=40))
+    run_machine(
+        Person,
+        settings=settings(SETTINGS, max_examples=LONG.count, stateful_step_count=LONG.commands),
+    )

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -152,8 +153,11 @@ def results(chosen: list[dict], revision: str | None, jobs: int) -> list[str]:
         own.tree = trees.pop()
 
     def try_out(entry: dict) -> str:
+        began = time.monotonic()
         said = own.tree.try_out(entry, own.tree.red)
-        print(f"{'ok ' if is_red(said) else 'NOT'} {entry['break']}: {said}", flush=True)
+        verdict = "ok " if is_red(said) else "NOT"
+        seconds = time.monotonic() - began
+        print(f"{verdict} {entry['break']}: {said}, {seconds:.0f} s", flush=True)
         return said
 
     with copies(jobs, revision) as trees, ThreadPoolExecutor(jobs, initializer=take_tree) as pool:
