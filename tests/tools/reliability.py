@@ -104,7 +104,7 @@ request is answered, rejected, lost, or its answer is lost. After each command t
 service: no machine is created twice without a warning or an order, no created machine is lost, no id is invented, and
 one place of the ledger is in use.
 
-`make test` runs {quick.count} sequences of {quick.commands} commands with a fixed seed, and `make stress` {long.count:,}
+`make test` runs {quick.count} sequences of {quick.commands} commands with a fixed seed, `make stress` {long.count:,}
 of {long.commands}. Neither finds a violation. The short run finds each of these breaks when somebody puts it into the
 code (`tests/tools/breaks.py 'story - '`):
 """
