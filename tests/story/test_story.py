@@ -65,7 +65,7 @@ class Person(RuleBasedStateMachine):
         self.ledger = "fleet.db"
         self.left: list[str] = []  # places from which the ledger was moved away
         self.number = 0  # of the next file
-        self.created_here: list[str] = []  # by name, in the order of the history of the ledger
+        self.created_here: list[str] = []  # names in the order of the history; '' if taken back
         self.restored = 0  # how often
         self.recorded: dict[str, str] = {}  # the ids that the ledger has to know, by name
         self.released: set[str] = set()  # names that may be created, since the person said so
@@ -256,10 +256,18 @@ class Person(RuleBasedStateMachine):
         """The person deletes the machines on the service, then removes the entry."""
         for machine in self.model.existing(name):
             machine.exists = False
+        entry = self.states().get(name)
         self.note(self.terminal.edit(self.ledger, name, state="absent"))
         if name not in self.states():
+            if entry and entry["state"] != "done" and name in self.created_here:
+                self.take_back_creation(name)
             self.recorded.pop(name, None)
             self.released.add(name)
+
+    def take_back_creation(self, name: str) -> None:
+        """The ledger is told that the last creation, whose answer was lost, did not happen."""
+        last = len(self.created_here) - 1 - self.created_here[::-1].index(name)
+        self.created_here[last] = ""
 
     @rule(name=st.sampled_from(NAMES))
     def adopt(self, name) -> None:
