@@ -22,18 +22,17 @@ Json = Mapping[str, Any]
 # The result of a task or a module, as Ansible gets it.
 Returned = Dict[str, Any]
 Wait = Tuple[float, float]
-_make_field = field  # ansible-test accepts calls of `field` itself in a dataclass only
 
 
-def _key(default: Any, masking: str, *places: str) -> Any:
-    """Return a key of a result: how secrets are masked in it, and where it is shown."""
-    return _make_field(default=default, metadata={"masking": masking, "places": places})
+def _shown(masking: str, *places: str) -> dict[str, Any]:
+    """Return the metadata of a key: how secrets are masked in it, and where it is shown."""
+    return {"masking": masking, "places": places}
 
 
-_FACT = NEVER, LIST, REPORT
-_SAID = TEXT, LIST, REPORT
-_PLANNED = DATA, SCREEN, REPORT
-_ANSWER = TEXT, LIST
+_FACT = _shown(NEVER, LIST, REPORT)
+_SAID = _shown(TEXT, LIST, REPORT)
+_PLANNED = _shown(DATA, SCREEN, REPORT)
+_ANSWER = _shown(TEXT, LIST)
 
 
 @dataclass(frozen=True)
@@ -43,41 +42,41 @@ class Result:
     A key that is not known has its default. Each key is named here and nowhere else.
     """
 
-    outcome: str = _key(NOT_SENT, *_FACT)
-    changed: bool = _key(False, *_FACT)
-    failed: bool = _key(False, *_FACT)
+    outcome: str = field(default=NOT_SENT, metadata=_FACT)
+    changed: bool = field(default=False, metadata=_FACT)
+    failed: bool = field(default=False, metadata=_FACT)
     # Not started; the reason is in `msg`.
-    skipped: bool = _key(False, *_FACT)
-    status: int | None = _key(None, *_FACT)
-    request_attempts: int | None = _key(None, *_FACT)
-    begun_after: float | None = _key(None, *_FACT)  # seconds
-    seconds: float | None = _key(None, *_FACT)
+    skipped: bool = field(default=False, metadata=_FACT)
+    status: int | None = field(default=None, metadata=_FACT)
+    request_attempts: int | None = field(default=None, metadata=_FACT)
+    begun_after: float | None = field(default=None, metadata=_FACT)  # seconds
+    seconds: float | None = field(default=None, metadata=_FACT)
     # After each 429: when the wait began, and how long it took, in seconds.
-    waits: tuple[Wait, ...] = _key((), NEVER, SCREEN, REPORT)
-    trace_id: str | None = _key(None, *_SAID)
-    msg: Message = _key(Message(""), *_SAID)
-    plan: str = _key("", *_FACT)
-    differs: tuple[str, ...] = _key((), *_SAID)
-    lost: tuple[Json, ...] = _key((), DATA, LIST, REPORT)
-    body: Json | None = _key(None, *_PLANNED)
-    known: Json | None = _key(None, *_PLANNED)
-    changes: tuple[Json, ...] = _key((), *_PLANNED)
-    unsent: tuple[Json, ...] = _key((), *_PLANNED)
-    asset: Json | None = _key(None, DATA, LIST)
-    error_body: str | None = _key(None, *_ANSWER)
-    location: str | None = _key(None, *_ANSWER)
+    waits: tuple[Wait, ...] = field(default=(), metadata=_shown(NEVER, SCREEN, REPORT))
+    trace_id: str | None = field(default=None, metadata=_SAID)
+    msg: Message = field(default=Message(""), metadata=_SAID)
+    plan: str = field(default="", metadata=_FACT)
+    differs: tuple[str, ...] = field(default=(), metadata=_SAID)
+    lost: tuple[Json, ...] = field(default=(), metadata=_shown(DATA, LIST, REPORT))
+    body: Json | None = field(default=None, metadata=_PLANNED)
+    known: Json | None = field(default=None, metadata=_PLANNED)
+    changes: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
+    unsent: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
+    asset: Json | None = field(default=None, metadata=_shown(DATA, LIST))
+    error_body: str | None = field(default=None, metadata=_ANSWER)
+    location: str | None = field(default=None, metadata=_ANSWER)
     # Of a list: one for each asset.
-    diff: Any = _key(None, DATA, LIST, DETAIL)
+    diff: Any = field(default=None, metadata=_shown(DATA, LIST, DETAIL))
     # Messages; objects of ansible-core if they come from a module on a target.
-    warnings: tuple[Any, ...] = _key((), *_ANSWER)
-    request: Json | None = _key(None, DATA)
-    ansible_facts: Json | None = _key(None, DATA, DETAIL)
-    invocation: Json | None = _key(None, DATA)
+    warnings: tuple[Any, ...] = field(default=(), metadata=_ANSWER)
+    request: Json | None = field(default=None, metadata=_shown(DATA))
+    ansible_facts: Json | None = field(default=None, metadata=_shown(DATA, DETAIL))
+    invocation: Json | None = field(default=None, metadata=_shown(DATA))
     # The name or id of an asset of a list. The next three: only of a list itself.
-    item: str | None = _key(None, DATA, LIST)
-    counts: Json | None = _key(None, TEXT)
-    results: tuple[Result, ...] | None = _key(None, TEXT, DETAIL)
-    not_listed: tuple[str, ...] | None = _key(None, TEXT, DETAIL)
+    item: str | None = field(default=None, metadata=_shown(DATA, LIST))
+    counts: Json | None = field(default=None, metadata=_shown(TEXT))
+    results: tuple[Result, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
+    not_listed: tuple[str, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
     # Keys of one module alone, or of Ansible itself.
     more: Json = field(default_factory=dict)
 

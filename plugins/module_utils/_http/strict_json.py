@@ -42,11 +42,6 @@ def encode(value: object, option: str) -> bytes:
         raise InvalidInput(option, why) from None
 
 
-def texts_of(options: dict[str, object]) -> dict[str, str]:
-    """Return the value of each option as JSON; raise InvalidInput if JSON has none for it."""
-    return {option: encode(value, option).decode("utf-8") for option, value in options.items()}
-
-
 def decode_object(raw: bytes) -> dict[str, Any]:
     """Return the JSON object in `raw`; raise InvalidJSON for anything else, and quote none of it."""
     if sum(map(raw.count, (b"{", b"[", b",", b":"))) > MAX_SIGNS:

@@ -203,8 +203,8 @@ def require_usable(
 
     `only_compared`: the options in which Ansible's placeholder for a secret does no harm.
     """
-    given = {option: params[option] for option in options if params[option]}
-    for option, written in strict_json.texts_of(given).items():
+    for option in options:
+        written = strict_json.encode(params[option], option).decode("utf-8")
         is_masked = any(placeholder in written for placeholder in PLACEHOLDERS)
         if is_masked and option not in only_compared:
             why = "contains a placeholder for a secret, so it is not the real value"

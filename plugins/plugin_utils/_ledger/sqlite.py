@@ -63,6 +63,7 @@ class SqliteDatabase:
         # None: open for reading.
         self._connection: sqlite3.Connection | None = None
         self._locks = -1
+        self._notes_writes = False  # in the lock file
         self._is_durable: bool | None = None
         try:
             if not read_only:
@@ -84,6 +85,7 @@ class SqliteDatabase:
         self._identity = identity(self.file)
         self._connection = _connect(self.file)
         self._locks = open_lock_file(self.file)
+        self._notes_writes = is_lock_file(self._locks)
 
     def tables(self) -> set[str]:
         if not os.path.exists(self.file):
@@ -216,7 +218,8 @@ class SqliteDatabase:
         ((count,),) = connection.execute("PRAGMA user_version")
         connection.execute(f"PRAGMA user_version = {count + 1}")
         _execute(connection, "COMMIT")
-        write_note(self._locks, count + 1)
+        if self._notes_writes:
+            write_note(self._locks, count + 1)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

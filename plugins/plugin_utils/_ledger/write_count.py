@@ -33,8 +33,7 @@ def read_note(lock_file: int | str) -> int:
 def write_note(descriptor: int, count: int) -> None:
     """Note the number of writes; if this fails, an older file is used without a warning."""
     with suppress(OSError):
-        if is_lock_file(descriptor):
-            os.pwrite(descriptor, b"%020d\n" % count, 0)
+        os.pwrite(descriptor, b"%020d\n" % count, 0)
 
 
 def is_lock_file(descriptor: int) -> bool:
@@ -42,8 +41,9 @@ def is_lock_file(descriptor: int) -> bool:
 
     Another user may have put a different file there: one with another name, or with content.
     """
-    found = os.fstat(descriptor)
-    if found.st_nlink != 1:
-        return False
-    is_empty = found.st_size == 0 and found.st_uid == os.geteuid()
-    return is_empty or _NOTE.fullmatch(os.pread(descriptor, _BYTES + 1, 0)) is not None
+    with suppress(OSError):
+        found = os.fstat(descriptor)
+        if found.st_nlink == 1:
+            is_empty = found.st_size == 0 and found.st_uid == os.geteuid()
+            return is_empty or _NOTE.fullmatch(os.pread(descriptor, _BYTES + 1, 0)) is not None
+    return False
