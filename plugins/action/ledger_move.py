@@ -18,7 +18,7 @@ from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, waiting_of
+from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_news, waiting_of
 
 
 class ActionModule(LedgerAction):
@@ -45,6 +45,7 @@ class ActionModule(LedgerAction):
         with self.signals.raised():
             source = open_source(here, check_mode)
         with closing(source):
+            show_news(self, source, here, check_mode)
             source.wait_like(waiting)
             return move_ledger(source, open_target, check_mode)
 

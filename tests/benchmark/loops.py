@@ -89,7 +89,7 @@ PAIRS = (
         "loop of 1000, ours : debug",
         create(NAME, **over(1000)),
         debug(NAME, **over(1000)),
-        1.45,
+        2.0,
         False,
     ),
     Pair("100 hosts, forks 10, uri : ours", create(HOST), uri(HOST), 10, True, hosts=100, rounds=2),

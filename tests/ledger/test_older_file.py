@@ -24,6 +24,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
 )
 from ledger.entries import put
+from story.commands import Terminal
 
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
@@ -77,6 +78,30 @@ def test_a_restored_backup_is_told_until_it_is_used(path, opened, back_up: Calla
         assert OLDER in warning or "was last used as" in warning
     assert opened(path).place_warning == warning
     assert opened(path).place_warning == ""
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_move_of_a_restored_backup_says_so(tmp_path, path, opened, check_mode):
+    """It is the last to see that: the new file has no trace of it."""
+    put(opened(path), KEY, ENTRY)
+    shutil.copy2(path, f"{path}.backup")
+    put(opened(path), KEY._replace(name="web02"), ENTRY)
+    _write_over(path, f"{path}.backup")
+    terminal = Terminal(tmp_path, KEY.base_url)
+    moved = terminal.move(path, f"{path}.new", check_mode)
+    assert moved.result["changed"]
+    assert moved.said.count(OLDER) == 1
+    assert OLDER in moved.lines[0]
+    if not check_mode:
+        again = terminal.move(path, f"{path}.new")
+        assert (again.result["changed"], again.lines) == (False, [])
+
+
+def test_a_move_of_a_copy_says_where_the_other_one_is(tmp_path, path, opened):
+    put(opened(path), KEY, ENTRY)
+    shutil.copy2(path, f"{path}.copy")
+    moved = Terminal(tmp_path, KEY.base_url).move(f"{path}.copy", f"{path}.new")
+    assert f"{path}.copy was last used as {path} on " in moved.said
 
 
 def test_a_backup_that_lacks_nothing_is_not_told(path, opened):

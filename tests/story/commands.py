@@ -150,9 +150,9 @@ class Terminal:
         }
         return self.run("ledger_entry", options)
 
-    def move(self, ledger: str, to: str) -> Ended:
+    def move(self, ledger: str, to: str, check_mode: bool = False) -> Ended:
         """Run the playbook move_ledger."""
-        return self.run("ledger_move", {"ledger": ledger, "to": to})
+        return self.run("ledger_move", {"ledger": ledger, "to": to}, check_mode)
 
     def rename(self, ledger: str, to_base_url: str) -> Ended:
         """Run the playbook move_ledger for a service with a new URL, and use that from then on."""

@@ -105,9 +105,8 @@ service: no machine is created twice without a warning or an order, no created m
 one place of the ledger is in use.
 
 `make test` runs {quick.count} sequences of {quick.commands} commands with a fixed seed, `make stress` {long.count:,}
-of {long.commands}. The short run finds no violation. The long run found one: `move_ledger` does not say that its source
-is a restored backup, and the new file no longer shows it. The short run finds each of these breaks when somebody puts
-it into the code (`tests/tools/breaks.py 'story - '`):
+of {long.commands}. Both find no violation. The short run finds each of these breaks when somebody puts it into the
+code (`tests/tools/breaks.py 'story - '`):
 """
 _SWEPT = """\
 ## File operations that fail

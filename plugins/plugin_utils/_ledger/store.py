@@ -91,6 +91,8 @@ class Ledger:
             self._require_in_use(mark)
         self.database.check()
         if moving:
+            if not self.is_new:
+                self._compare_use(last_use, read_only=True)
             return mark
         if self.is_new:
             mark = Mark(os.urandom(16).hex(), sql.IN_USE)

@@ -40,7 +40,7 @@ def open_own_ledger(action: Action, params: Params, location: str, read_only: bo
         ledger = _open_for_run(location, read_only, _required_by(action, params))
     # Its threads wait to the end: only the main thread receives signals.
     ledger.wait_like(waiting_of(action)._replace(interruptible=nullcontext))
-    _show_news(action, ledger, location, read_only)
+    show_news(action, ledger, location, read_only)
     return ledger
 
 
@@ -50,14 +50,14 @@ def reused_ledger(
     """Return the ledger of a task, which the next items of a loop reuse.
 
     Raise InvalidInput, LedgerError or MissingLibrary. `shows_news`: whether to show a line about a
-    ledger that is new, or was used elsewhere.
+    ledger that is new, was used elsewhere, or is older than it was.
     """
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
         ledger = ledger_of_process(location, read_only, _required_by(action, params))
     ledger.wait_like(waiting_of(action))
     if shows_news:
-        _show_news(action, ledger, location, read_only)
+        show_news(action, ledger, location, read_only)
     return ledger
 
 
@@ -76,8 +76,8 @@ def waiting_of(action: Action) -> Waiting:
     return Waiting(action.signals.raised, show)
 
 
-def _show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
-    """Show once in a run that a ledger is new, or was used elsewhere."""
+def show_news(action: Action, ledger: Ledger, location: str, read_only: bool) -> None:
+    """Show once in a run that a ledger is new, was used elsewhere, or is older than it was."""
     if action.only_checks:
         return
     if ledger.is_new and run_memory().is_first(f"new: {location}"):
