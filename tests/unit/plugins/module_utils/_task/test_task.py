@@ -15,6 +15,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
+    Interrupted,
+)
 from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 
@@ -55,6 +58,20 @@ def test_a_bug_of_ours_is_not_reported_as_an_error_of_the_service():
 
     with pytest.raises(ZeroDivisionError):
         run_task(CREATE, base_url="https://service.example", connect=connect)
+
+
+@pytest.mark.parametrize(("has_sent", "outcome"), [(True, "unknown"), (False, "not_sent")])
+def test_an_interrupted_request_is_in_doubt_once_a_byte_was_sent(has_sent, outcome):
+    class Interrupting:
+        def __init__(self, settings) -> None:
+            self.has_sent = has_sent
+
+        def send_once(self, request, timeout):
+            raise Interrupted("signal SIGTERM")
+
+    result = run_task(CREATE, base_url="https://service.example", connect=Interrupting)
+    assert (result["outcome"], result["failed"]) == (outcome, True)
+    assert ("while POST" in result["msg"]) is has_sent
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A list that would run on a target uses no ledger; before that, a missing library is named."""
+"""Lists that are refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_list
+from story.commands import Terminal
 
 OPTIONS = {"base_url": "https://s", "access_token": "token", "virtual_machines": [{"name": "a"}]}
 
@@ -37,3 +38,11 @@ def test_a_list_on_a_target_is_refused(monkeypatch, missing):
         action.work(validate(VIRTUAL_MACHINES, OPTIONS))
     advice = "ledger: a list can use one only on the controller: add delegate_to: localhost"
     assert refused.value.msg.startswith("requests is missing" if missing else advice)
+
+
+def test_a_plan_that_was_made_with_a_ledger_is_not_carried_out_without_one(tmp_path):
+    somebody = Terminal(tmp_path, "http://127.0.0.1:9")
+    somebody.send_list(["a"], "ledger.db", check_mode=True, report="report.json")
+    ended = somebody.send_list(["a"], "", approved="report.plan.json")
+    assert ended.result["failed"]
+    assert "and the ledger of this list is none. Check the ledger, or make" in ended.said

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import (
+    edit_lines,
     ledger_lines,
     nothing_found,
     written_lines,
@@ -78,6 +79,13 @@ def test_no_entries_are_said_to_be_none():
     assert told == (
         "No entry of /l.db matches states: in_doubt; names: a*, b . Without these filters there are 4,000 done,"
         " 1 unknown."
+    )
+
+
+def test_a_filter_of_one_value_is_told_as_it_was_given():
+    told = nothing_found("/l.db", {"resource": MACHINE}, {"done": 1})
+    assert told == (
+        f"No entry of /l.db matches resource: {MACHINE}. Without these filters there are 1 done."
     )
 
 
@@ -172,4 +180,23 @@ def test_one_entry_is_one_entry():
     assert command == "settle it"
     assert written_lines("/all.csv", [machine("a"), machine("b")], "") == [
         "2 entries were written to /all.csv"
+    ]
+
+
+def test_the_edits_of_a_list_are_counted_and_named():
+    """What stays in doubt is counted apart from what is unchanged for good."""
+    counts = {"adopted": 1, "settled_present": 2, "corrected": 0, "unchanged": 5, "in_doubt": 40}
+    names = {"adopted": ["a"], "settled_present": ["b", "c\n"], "corrected": [], "in_doubt": ["d"]}
+    assert edit_lines(counts, names, is_plan=False) == [
+        "ledger entries: 1 adopted, 2 settled as present, 4 unchanged, 1 left in doubt;"
+        " 40 still in doubt",
+        "  adopted: a",
+        "  settled as present: b, c ",
+        "  left in doubt: d",
+    ]
+
+
+def test_no_edits_are_an_empty_list():
+    assert edit_lines({"unchanged": 0, "in_doubt": 3}, {}, is_plan=True) == [
+        "ledger entries in check mode: the list is empty; 3 still in doubt"
     ]

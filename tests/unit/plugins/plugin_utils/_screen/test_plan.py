@@ -117,6 +117,13 @@ def test_an_update_says_what_changes_and_what_would_be_dropped():
     assert len(lines_of({"role-1": UPDATE}, len(whole) - 1, spec=APPLICATION_ROLES)) == 3
 
 
+def test_an_update_that_is_forced_says_so():
+    forced = dict(UPDATE, known={"id": "role-1"}, changes=[], unsent=[])
+    assert lines_of({"role-1": forced}, spec=APPLICATION_ROLES)[1:] == [
+        "  ~ role-1  sent again as it is (force)"
+    ]
+
+
 GRANTS = dict(
     UPDATE,
     known={"id": "orders"},
@@ -194,6 +201,11 @@ def test_of_500_machines_forty_are_shown_within_80_columns():
     assert len(lines) == 1 + 1 + 40 + 1 + 1
     assert lines[-2] == "  and 460 more"
     assert max(map(len, lines[:-1])) <= 80
+
+
+def test_of_forty_machines_none_is_left():
+    lines = lines_of({f"vm{number}": new(f"vm{number}", cpu=number) for number in range(40)})
+    assert lines[-1] == "  + vm39  cpu 39"
 
 
 @pytest.mark.parametrize(
