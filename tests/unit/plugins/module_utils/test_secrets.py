@@ -289,6 +289,11 @@ def test_a_placeholder_is_found_and_its_member_can_be_left_out():
     assert without_placeholders({"a": [1, "*"]}) == {"a": [1, "*"]}
 
 
+def test_a_secret_that_is_no_utf_8_has_forms_all_the_same():
+    """As a variable of the environment may hold one."""
+    assert {"a/\udcffb", "a%2F%3Fb", "a/%3Fb"} <= forms("a/\udcffb")
+
+
 def test_an_empty_secret_has_no_forms():
     assert forms("") == set()
 

@@ -440,6 +440,16 @@ def test_an_early_end_is_reported_for_each_item(monkeypatch):
     assert lines[-1][-1], "the last ones wait for what is in flight"
 
 
+def test_progress_tells_items_with_nothing_to_send_apart(tmp_path):
+    location, lines = str(tmp_path / "ledger.db"), []
+    shared = dict(connect=Service().connect, location=location)
+    for count in (2, 3):
+        options = {"base_url": "https://service.example", "virtual_machines": machines(count)}
+        run_list(VIRTUAL_MACHINES, options, progress=lambda *some: lines.append(some), **shared)
+    total, settled, ended, *_others = lines[-1]
+    assert (total, settled, len(ended)) == (3, 2, 1)
+
+
 def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
     end = gate.Gate.end
     monkeypatch.setattr(sending, "GRACE", 0.5)

@@ -154,3 +154,14 @@ def test_a_warning_names_the_asset_the_fields_and_both_values():
         " attributes.login (true known, null now). The service replaces what is not sent, or somebody else changed it."
         ' To restore them, add {"attributes": {"login": true}} to the task, the item or its body, with send: complete.'
     )
+
+
+def test_an_attribute_that_is_no_option_is_restored_by_the_extra_ones():
+    known = {**KNOWN, "attributes": {**KEPT, "owner": {"team": "web"}}}
+    with serving(answer(200, {**KNOWN, **TWO, "attributes": {**KEPT, "login": None}})) as wire:
+        result = run_task(
+            UPDATE, base_url=wire.url, id="role-1", attributes=None, **TWO, current=known
+        )
+    (told,) = result["warnings"]
+    restored = '{"attributes": {"login": true}, "extra_attributes": {"owner": {"team": "web"}}}'
+    assert f"To restore them, add {restored} to the task" in told

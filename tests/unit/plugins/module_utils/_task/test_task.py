@@ -223,6 +223,14 @@ def test_the_login_at_a_proxy_is_hidden_when_the_proxy_echoes_it(monkeypatch, va
     assert [form for form in (basic, "passw0rd") if form in json.dumps(result)] == []
 
 
+def test_a_login_at_a_proxy_that_is_no_utf_8_does_not_fail_the_task(monkeypatch):
+    with running(lambda sent: answer(403)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.replace("http://", "http://user:p\udcff@"))
+        run_task(CREATE, base_url="http://service.example", allow_http=True)
+    basic = base64.b64encode(b"user:p?").decode()
+    assert ("Proxy-Authorization", f"Basic {basic}") in proxy.sent[0].headers
+
+
 def test_a_credential_in_a_header_is_hidden_without_its_scheme_too():
     with serving(answer(403, "no such key: abcdef-123456")) as wire:
         result = run_task(CREATE, base_url=wire.url, headers={"X-Auth": "Bearer abcdef-123456"})

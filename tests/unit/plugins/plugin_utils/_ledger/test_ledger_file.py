@@ -32,6 +32,18 @@ def test_a_file_that_does_not_exist_yet_can_be_a_ledger(tmp_path):
     check_file(str(tmp_path / "ledger.db"), "here")
 
 
+def test_the_smallest_file_of_sqlite_can_be_a_ledger(tmp_path):
+    file = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA page_size = 512")
+        connection.execute("PRAGMA user_version = 1")
+    assert file.stat().st_size == 512
+    check_file(str(file), "here")
+    file.write_bytes(b"x" * 511)
+    with pytest.raises(InvalidInput, match="^ledger: here: file is not a database"):
+        check_file(str(file), "here")
+
+
 @pytest.mark.parametrize(("journal", "is_refused"), [(None, False), (b"", False), (b"x", True)])
 def test_the_journal_of_another_path_is_refused_unless_it_is_empty(
     tmp_path, monkeypatch, journal, is_refused

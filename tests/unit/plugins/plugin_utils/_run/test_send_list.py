@@ -46,3 +46,8 @@ def test_a_plan_that_was_made_with_a_ledger_is_not_carried_out_without_one(tmp_p
     ended = somebody.send_list(["a"], "", approved="report.plan.json")
     assert ended.result["failed"]
     assert "and the ledger of this list is none. Check the ledger, or make" in ended.said
+
+
+def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
+    ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], "ledger.db")
+    assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")

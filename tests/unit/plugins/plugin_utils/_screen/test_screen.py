@@ -172,6 +172,17 @@ def test_only_problems_are_listed_if_that_is_asked_for():
     assert [*result["ansible_facts"]["compute_virtual_machines"]] == ["a", "c", "d", "e"]
 
 
+def test_each_warning_is_told_but_what_a_plan_tells_already():
+    said = [Message("one", "virtual machine a"), Message("two"), Message("three")]
+    told = collected({"a": dict(CREATED, plan="update", warnings=said)}).done()
+    assert told.warnings == ("two", "three")
+
+
+def test_no_item_of_a_list_is_hidden_unless_its_task_says_so():
+    items = collected({"a": CREATED}).done().as_ansible()["results"]
+    assert "_ansible_no_log" not in items[0]
+
+
 def test_what_was_not_started_is_only_counted_where_the_result_would_be_too_large_for_awx():
     not_started = dict(
         UNCHANGED, skipped=True, msg=Message("it was not started: the first was lost.")

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A move as a task; tests/ledger has the moves themselves."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import store
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    INTENT,
+    Change,
+    Entry,
+    Key,
+    Kind,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from story.commands import Terminal
+
+KEY = Key("https://s.example", "compute_virtual_machine", "web01")
+
+
+@pytest.fixture
+def somebody(tmp_path) -> Terminal:
+    return Terminal(tmp_path, KEY.base_url)
+
+
+def test_a_move_says_which_request_it_waits_for(somebody, monkeypatch):
+    monkeypatch.setattr(store, "SILENT", 0)
+    intent = Entry(INTENT, {"name": KEY.name}, {}, by="me@here", began_at="2026-01-02T03:04:05Z")
+    with closing(open_ledger(str(somebody.directory / "old.db"))) as ledger:
+        ledger.write([Change(KEY, None, intent)], Kind.BEGIN)
+        ledger.lock(KEY, wait=True)
+        threading.Timer(0.3, ledger.release, [KEY]).start()
+        moved = somebody.move("old.db", "new.db")
+    assert moved.result["changed"]
+    waits = "virtual machine web01: waiting for me@here, since 2026-01-02T03:04:05Z"
+    assert waits in moved.lines
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_entries_of_no_ledger_are_not_moved_and_none_is_created(somebody, check_mode):
+    options = {"ledger": "old.db", "base_url": KEY.base_url, "to_base_url": "https://t.example"}
+    ended = somebody.run("ledger_move", options, check_mode)
+    assert ended.result["failed"]
+    assert "no ledger at " in ended.said
+    assert [*somebody.directory.iterdir()] == []
