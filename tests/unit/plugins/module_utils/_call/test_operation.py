@@ -121,7 +121,9 @@ def test_a_message_starts_with_the_asset(operation, key, begin):
     ("answer", "details"),
     [
         (Answer(201, {"Location": "/vm/1"}, b"{}"), {}),
+        (Answer(200, {"Location": "/vm/1"}, b""), {"location": "/vm/1"}),
         (Answer(201, {"Location": "/vm/1"}, b""), {"location": "/vm/1"}),
+        (Answer(300, {"Location": "/vm/1"}, b""), {}),
         (
             Answer(201, {"Location": "/vm/1"}, b"<html>"),
             {"location": "/vm/1", "error_body": "<html>"},

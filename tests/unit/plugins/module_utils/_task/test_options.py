@@ -288,6 +288,11 @@ def test_a_timeout_that_is_too_long_names_the_maximum():
     assert settings(timeout=86400).timeout == 86400
 
 
+def test_a_number_that_has_no_maximum_names_none():
+    with pytest.raises(InvalidInput, match=r"^retries: must be at least 0$"):
+        settings(retries=-1)
+
+
 def test_a_wait_is_at_most_a_day():
     assert settings(retry_max_delay=1e300).retry_max_delay == 86400
 

@@ -260,6 +260,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             "client_id: must be a string (a word such as yes, no, true or false needs quotes), not a list",
         ),
         (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
+        (APPLICATION_ROLE, {"id": None}, "id: is missing: set it"),
         (
             VIRTUAL_MACHINE,
             {"validate_certs": "perhaps"},

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an edit of one entry says when it is refused; tests/ledger has what each edit does."""
+"""How an edit of one entry is refused, and one that only adds; tests/ledger has all others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ad
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
+    UNKNOWN,
     Entry,
     Key,
 )
@@ -45,3 +46,20 @@ def test_a_refused_edit_says_which_option_is_wrong(entry, state, asset, said):
     with pytest.raises(InvalidInput) as refused:
         edit_of(Item(0, {}, KEY, state, asset, None), entry, Secrets())
     assert refused.value.msg.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("entry", "state", "kind", "after"),
+    [
+        (RECORDED, "unknown", "unchanged", RECORDED),
+        (RECORDED, "present", "unchanged", RECORDED),
+        (DOUBT, "present", "unchanged", DOUBT),
+        (None, "unknown", "recorded_in_doubt", Entry(UNKNOWN, {"name": "sent"}, {})),
+    ],
+)
+def test_an_edit_that_only_adds_leaves_an_entry_as_it_is_and_keeps_a_doubt(
+    entry, state, kind, after
+):
+    item = Item(0, {"sent": {"name": "sent"}}, KEY, state, {"id": "i-2"}, None, only_adds=True)
+    edit = edit_of(item, entry, Secrets())
+    assert (edit.key, edit.before, edit.after, edit.kind) == (KEY, entry, after, kind)
