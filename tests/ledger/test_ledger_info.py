@@ -263,7 +263,7 @@ def test_many_names_are_found(info):
 
 
 def test_an_invalid_filter_is_refused(info):
-    with pytest.raises(InvalidInput, match="^base_url: "):
+    with pytest.raises(InvalidInput, match=r"^base_url: "):
         info(base_url="s")
 
 

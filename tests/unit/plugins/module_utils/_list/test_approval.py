@@ -147,7 +147,10 @@ def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was
 ):
     known = {"name": "one", "description": "a", "attributes": {"login": True}}
     others = {"attributes": {"login": False}}
-    answers = [answer(200, {"id": "r", **known}), *[answer(200, {"id": "r", **known, **others})] * 2]
+    answers = [
+        answer(200, {"id": "r", **known}),
+        *[answer(200, {"id": "r", **known, **others})] * 2,
+    ]
     with serving(*answers) as wire:
 
         def update(body: dict, **more) -> dict:

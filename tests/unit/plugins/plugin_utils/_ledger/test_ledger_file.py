@@ -40,7 +40,7 @@ def test_the_smallest_file_of_sqlite_can_be_a_ledger(tmp_path):
     assert file.stat().st_size == 512
     check_file(str(file), "here")
     file.write_bytes(b"x" * 511)
-    with pytest.raises(InvalidInput, match="^ledger: here: file is not a database"):
+    with pytest.raises(InvalidInput, match=r"^ledger: here: file is not a database"):
         check_file(str(file), "here")
 
 

@@ -188,8 +188,7 @@ def test_the_edits_of_a_list_are_counted_and_named():
     counts = {"adopted": 1, "settled_present": 2, "corrected": 0, "unchanged": 5, "in_doubt": 40}
     names = {"adopted": ["a"], "settled_present": ["b", "c\n"], "corrected": [], "in_doubt": ["d"]}
     assert edit_lines(counts, names, is_plan=False) == [
-        "ledger entries: 1 adopted, 2 settled as present, 4 unchanged, 1 left in doubt;"
-        " 40 still in doubt",
+        "ledger entries: 1 adopted, 2 settled as present, 4 unchanged, 1 left in doubt; 40 still in doubt",
         "  adopted: a",
         "  settled as present: b, c ",
         "  left in doubt: d",
