@@ -79,13 +79,14 @@ class Terminal:
         options: dict[str, Any],
         check_mode: bool = False,
         variables: dict[str, Any] | None = None,
+        no_log: bool = False,
     ) -> Ended:
         """Run a task of a playbook of its own; an unexpected error is raised."""
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
         task.action, task.args = f"infrastructure.services.{module}", options
-        task.check_mode, task.diff = check_mode, False
+        task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
         action = import_module(ACTIONS + module).ActionModule(
             task=task,
@@ -103,7 +104,7 @@ class Terminal:
 
     def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
         """Run the list of a fleet of machines."""
-        check_mode = more.pop("check_mode", False)
+        how = {name: more.pop(name) for name in ("check_mode", "no_log") if name in more}
         options = {
             "base_url": self.base_url,
             "access_token": "a-token-of-this-test",
@@ -113,7 +114,7 @@ class Terminal:
             "max_unknown": 0,
             **more,
         }
-        return self.run("compute_virtual_machines", options, check_mode)
+        return self.run("compute_virtual_machines", options, **how)
 
     def send_one(self, name: str, ledger: str, **more: Any) -> Ended:
         """Create one machine, as in a playbook of a single task."""

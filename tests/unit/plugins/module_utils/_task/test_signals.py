@@ -12,6 +12,7 @@ import threading
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
     Interrupted,
+    Signals,
     deferred,
 )
 
@@ -89,3 +90,11 @@ def test_another_thread_does_not_defer_signals():
     thread.start()
     thread.join()
     assert within == [before]
+
+
+def test_the_first_signal_names_the_end_of_a_task():
+    signals = Signals()
+    assert signals.name == ""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signals.note(number, None)
+    assert signals.name == "SIGTERM"

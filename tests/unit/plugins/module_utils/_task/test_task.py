@@ -223,6 +223,18 @@ def test_the_login_at_a_proxy_is_hidden_when_the_proxy_echoes_it(monkeypatch, va
     assert [form for form in (basic, "passw0rd") if form in json.dumps(result)] == []
 
 
+def test_a_fetched_token_that_comes_back_is_hidden():
+    def choose(sent):
+        if sent.case == "token":
+            return answer(200, {"access_token": "fetched-token"})
+        return answer(403, dict(sent.headers)["Authorization"])
+
+    client = {"client_id": "c", "client_secret": "s3cret", "access_token": None}
+    with running(choose) as wire:
+        result = run_task(CREATE, base_url=wire.url, auth_url=f"{wire.url}/token", **client)
+    assert result["error_body"] == '"Bearer ********"'
+
+
 def test_a_login_at_a_proxy_that_is_no_utf_8_does_not_fail_the_task(monkeypatch):
     with running(lambda sent: answer(403)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.replace("http://", "http://user:p\udcff@"))

@@ -1,13 +1,17 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a list finds its assets in a ledger; tests/ledger has what becomes of them."""
+"""How a list finds its assets in a ledger, and what a task that left one in doubt says; tests/ledger
+has what becomes of them.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import prepare
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
@@ -23,6 +27,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     ListRecording,
+    Recording,
     key_of,
 )
 from support import CREATE, LEAST, RESOURCES, validated
@@ -46,3 +51,22 @@ def test_only_an_asset_that_another_task_works_on_is_looked_at_later(
         with hold(other, key_of(task)):
             (planned,) = ListRecording(ledger, Secrets(), "run").look_up([task])
     assert (planned.entry is None) is is_looked_at_later
+
+
+@pytest.mark.parametrize(
+    ("state", "force", "said"),
+    [
+        (UNKNOWN, False, "it is lost. The ledger does not send it again until it is settled."),
+        ("accepted", False, "it is lost. Look up its id on the service and record it."),
+        (DONE, False, "it is lost."),
+        (UNKNOWN, True, "it is lost."),
+    ],
+)
+def test_a_creation_in_doubt_ends_with_the_command_that_lists_it(tmp_path, state, force, said):
+    location = str(tmp_path / "ledger.db")
+    task = prepare(RESOURCES[CREATE], validated(CREATE, {**OPTIONS, "force": force}))
+    with closing(open_ledger(location)) as ledger:
+        recording = Recording(ledger, Secrets(), "run")
+        message = recording.with_next_step(Result(msg=Message("it is lost.")), task, state).msg
+    command = f"ansible-playbook infrastructure.services.in_doubt -e ledger={location}"
+    assert (message.text, message.command) == (said, "" if said == "it is lost." else command)

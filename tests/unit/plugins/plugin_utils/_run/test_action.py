@@ -101,3 +101,10 @@ def test_a_task_that_runs_here_returns_its_options(tmp_path, monkeypatch):
     monkeypatch.setattr(action, "wants_invocation", lambda _variables: True)
     result = Terminal(tmp_path, "http://127.0.0.1:9").recorded("fleet.db").result
     assert result["invocation"]["module_args"]["ledger"] == "fleet.db"
+
+
+def test_a_path_that_is_no_text_stays_as_it_is_for_the_validation(prepared, monkeypatch):
+    own = plugin(VIRTUAL_MACHINE)
+    monkeypatch.setattr(own, "absolute_path", lambda _option, path: f"/here/{path}")
+    given = {"ca_path": ["a"], "client_cert": "b", "client_key": "", "name": "c"}
+    assert own.with_absolute_paths(given) == {**given, "client_cert": "/here/b"}

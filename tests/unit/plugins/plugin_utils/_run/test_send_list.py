@@ -51,3 +51,11 @@ def test_a_plan_that_was_made_with_a_ledger_is_not_carried_out_without_one(tmp_p
 def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
     ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], "ledger.db")
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")
+
+
+@pytest.mark.parametrize("no_log", [True, False])
+def test_a_list_shows_nothing_on_the_screen_if_its_task_hides_it(tmp_path, no_log):
+    somebody = Terminal(tmp_path, "http://127.0.0.1:9")
+    ended = somebody.send_list(["a"], "", check_mode=True, no_log=no_log)
+    assert ended.result["counts"]["create"] == 1
+    assert (ended.lines == []) is no_log
