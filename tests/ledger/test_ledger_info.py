@@ -177,6 +177,17 @@ def test_a_role_in_doubt_has_no_commands(info):
     assert role["settle"] == []
 
 
+@pytest.mark.parametrize(
+    ("state", "body"),
+    [(DONE, {"name": "one", "description": "two"}), (ACCEPTED, {"description": "two"})],
+)
+def test_the_options_of_a_role_are_all_that_is_known_to_be_there(info, state, body):
+    asset = {"id": "role-2", "name": "one", "description": "two", "region": None}
+    put(info.ledger, Key(URL, UPDATE, "role-2"), Entry(state, {"description": "two"}, asset))
+    (entry,) = info(names=["role-2"])["entries"]
+    assert entry["options"] == {"id": "role-2", "body": body}
+
+
 def test_history_is_returned_when_requested(info):
     key = Key(URL, CREATE, "web02")
     ended = Ended(ABSENT, UNKNOWN, NEW, "me@here", "run-1", "unknown", 504, "lost", 1.5, "")

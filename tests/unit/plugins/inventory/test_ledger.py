@@ -14,6 +14,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import ansible.template
 import pytest
 import yaml
 from ansible.errors import AnsibleParserError
@@ -48,6 +49,8 @@ DEFAULTS = {
     "regions": None,
     "platforms": None,
 }
+# Since ansible-core 2.19, only such a text is a template.
+trusted = getattr(ansible.template, "trust_as_template", str)
 TRAP = "{{ lookup('ansible.builtin.pipe', 'touch evaluated') }}"
 
 
@@ -253,6 +256,22 @@ def test_the_order_of_the_sources_does_not_matter(inventories, order):
 
 def test_the_environment_can_name_the_ledger(inventories):
     assert list(inventories["named"]["hostvars"]) == ["web01"]
+
+
+def test_a_host_is_in_the_groups_and_has_the_variables_of_the_configuration(listed, record):
+    record(*DOCUMENTED)
+    inventory = InventoryData()
+    attributes = "compute_virtual_machine.attributes"
+    listed(
+        inventory,
+        keyed_groups=[{"key": trusted(f"{attributes}.team"), "prefix": "team"}],
+        groups={"large": trusted(f"{attributes}.cpu | default(0, true) >= 8")},
+        compose={"ansible_user": trusted("'deploy'")},
+    )
+    groups = {name: [str(host) for host in group.hosts] for name, group in inventory.groups.items()}
+    assert groups["team_platform"] == ["app01", "app02"]
+    assert groups["large"] == ["app02"]
+    assert inventory.hosts["web01"].vars["ansible_user"] == "deploy"
 
 
 def test_hosts_are_the_machines_in_state_done(listed, record):

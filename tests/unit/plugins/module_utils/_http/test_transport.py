@@ -74,6 +74,17 @@ def attempt(*answers: bytes, times: int = 1, **settings):
         return got, wire
 
 
+def test_a_transport_knows_whether_its_last_attempt_sent_anything():
+    sender = transport()
+    with serving(answer(200, {})) as wire:
+        sender.send_once(request(wire.url), 5)
+        assert sender.has_sent is True
+    with pytest.raises(AttemptFailed):
+        sender.send_once(request(wire.url.replace("127.0.0.1", "127.0.0.2")), 5)
+    assert sender.has_sent is False
+    sender.close()
+
+
 def test_exactly_the_given_request_is_sent():
     got, wire = attempt(answer(201, {"c": 2}, "X-Request-Id: r1"))
     (sent,) = wire.sent

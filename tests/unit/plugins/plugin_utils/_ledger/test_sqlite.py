@@ -9,6 +9,9 @@ import os
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,12 @@ def test_a_lock_file_that_is_none_is_refused(tmp_path):
     os.mkfifo(tmp_path / "ledger.db.lock")
     with pytest.raises(OSError, match=r"ledger\.db\.lock is not a regular file\. Remove it"):
         sqlite.open_lock_file(str(tmp_path / "ledger.db"))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_ledger_but_has_a_journal_is_left_as_it_is(tmp_path, read_only):
+    for name in ("ledger.db", "ledger.db-journal"):
+        (tmp_path / name).write_bytes(b"x" * 600)
+    with pytest.raises(sqlite.LedgerError, match=r"file is not a database, and is left as it is"):
+        open_ledger(str(tmp_path / "ledger.db"), read_only)
+    assert (tmp_path / "ledger.db").read_bytes() == b"x" * 600
