@@ -413,7 +413,7 @@ def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     [
         ({"ledger": "."}, "is a directory"),
         ({"ledger": "http://s"}, "must be a path"),
-        ({"base_url": "https://user:password@s"}, "contains a user name or password"),
+        ({"base_url": "https://user:password@s"}, "^base_url: contains a user name or password"),
     ],
 )
 def test_a_ledger_that_cannot_be_read_is_an_error(listed, config, problem):

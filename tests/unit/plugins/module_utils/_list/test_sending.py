@@ -466,32 +466,74 @@ def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
     assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
 
 
+class LedgerOfTests:
+    """Has no entry, and records nothing."""
+
+    lost, warnings = "", ()
+
+    def __init__(self) -> None:
+        self.given_up: list[tuple[str, str]] = []
+
+    def look_up(self, tasks):
+        return [task.planned() for task in tasks]
+
+    def record_intent(self, planned):
+        return nullcontext(SimpleNamespace(planned=planned, intent=True, record=self.record))
+
+    def record(self, result):
+        return result
+
+    def with_next_step(self, result, _task, _state):
+        return result
+
+    def give_up(self, results):
+        self.given_up += [(task.wanted.key, result.outcome) for task, result in results]
+
+    def show_waiting(self):
+        pass
+
+    def close(self):
+        pass
+
+
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
     """The answer was usable; and the message of an item may be followed by a further sentence."""
 
-    class Full:
-        lost, warnings = "", ()
-
-        def look_up(self, tasks):
-            return [task.planned() for task in tasks]
-
-        def record_intent(self, planned):
-            return nullcontext(SimpleNamespace(planned=planned, intent=True, record=self.record))
-
+    class Full(LedgerOfTests):
         def record(self, result):
             said = Message("it could not be recorded: disk full")
             return replace(result, failed=True, msg=said)
-
-        def show_waiting(self):
-            pass
-
-        def close(self):
-            pass
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]
     assert "results says what is known of each, and what to do." in result["msg"]
     assert result["results"][0]["msg"].endswith("disk full")
+
+
+def test_the_intent_of_an_item_that_was_late_and_sent_nothing_is_withdrawn(monkeypatch):
+    """Here it waits for a token, whose endpoint does not answer."""
+    monkeypatch.setattr(sending, "GRACE", 0.1)
+    monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.05)
+    silent, asked, ledger = threading.Event(), threading.Event(), LedgerOfTests()
+
+    class Silent(Service):
+        def send_once(self, request, timeout) -> Answer:
+            asked.set()
+            silent.wait(60)
+            return super().send_once(request, timeout)
+
+    client = {"auth_url": "https://s/token", "client_id": "c", "client_secret": "s3cret"}
+    result = run(
+        Silent(),
+        VIRTUAL_MACHINES,
+        machines(1),
+        ledger=ledger,
+        watch=lambda: "Ctrl-C" if asked.is_set() else "",
+        **client,
+    )
+    silent.set()
+    assert result["results"][0]["outcome"] == "not_sent"
+    assert ledger.given_up == [("vm0", "not_sent")]
 
 
 def test_an_empty_list_is_not_a_failure():

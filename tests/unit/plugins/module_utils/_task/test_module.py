@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task import module
-from support import CREATE, LEAST, RESOURCES, UPDATE
-from support.front import run_module
+from support import CREATE, LEAST, RESOURCES, SPECS, UPDATE
+from support.front import printed, run_module
 from support.wire import answer, serving
 
 ASSET = {"id": "a1", "name": "WEB01", "attributes": {"login": True}}
@@ -103,6 +103,14 @@ def test_a_refused_option_is_named_and_nothing_is_sent(resource, options, named)
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
     assert named in result["msg"]
     assert "exception" not in result
+
+
+def test_a_failure_of_ansible_itself_says_that_nothing_was_sent():
+    """As AnsibleModule fails before the task begins."""
+    options = {"base_url": "https://s", "access_token": TOKEN, **LEAST[CREATE]}
+    result = printed(lambda: module.ServicesModule(SPECS[CREATE]).fail_json("no room"), options)
+    found = result["failed"], result["outcome"], result["changed"], result["msg"]
+    assert found == (True, "not_sent", False, "no room")
 
 
 def test_null_leaves_an_option_to_its_default_and_its_variable(monkeypatch):
