@@ -59,3 +59,20 @@ def test_a_list_shows_nothing_on_the_screen_if_its_task_hides_it(tmp_path, no_lo
     ended = somebody.send_list(["a"], "", check_mode=True, no_log=no_log)
     assert ended.result["counts"]["create"] == 1
     assert (ended.lines == []) is no_log
+
+
+@pytest.mark.parametrize(
+    ("caught", "is_late", "is_orphan", "why"),
+    [
+        (True, True, True, "the task received SIGTERM"),
+        (False, True, True, "the keyword timeout (3 seconds) expired"),
+        (False, False, True, "the run of Ansible that the task belongs to has ended"),
+        (False, False, False, ""),
+    ],
+)
+def test_why_a_list_has_to_end(monkeypatch, caught, is_late, is_orphan, why):
+    monkeypatch.setattr(send_list, "is_orphan", lambda: is_orphan)
+    signals = SimpleNamespace(caught=caught, name="SIGTERM", is_late=is_late)
+    keywords = SimpleNamespace(timeout=3)
+    action = SimpleNamespace(signals=signals, keywords=keywords, spec=VIRTUAL_MACHINES)
+    assert send_list.ListPlace(action).why_to_stop() == why
