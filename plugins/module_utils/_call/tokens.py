@@ -191,7 +191,7 @@ def read_token(answer: Answer) -> AttemptResult[Token]:
         if event == Event.SUCCESS:
             event = Event.ANSWER_CUT if answer.cut and not fields else Event.ANSWER_UNUSABLE
             reason = f"{reason}, but {answer.problem or error}"
-    reason = "" if token else _with_error(reason, fields, answer.status)
+    reason = _with_error(reason, fields, answer.status)
     return AttemptResult(event, reason, answer.status, answer.headers, token)
 
 

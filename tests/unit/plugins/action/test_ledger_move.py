@@ -20,7 +20,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
+    move_ledger,
+    open_source,
+)
 from story.commands import Terminal
+from support.waiting import until
 
 KEY = Key("https://s.example", "compute_virtual_machine", "web01")
 
@@ -41,6 +46,27 @@ def test_a_move_says_which_request_it_waits_for(somebody, monkeypatch):
     assert moved.result["changed"]
     waits = "virtual machine web01: waiting for me@here, since 2026-01-02T03:04:05Z"
     assert waits in moved.lines
+
+
+def test_a_move_that_waits_for_another_one_says_so_and_goes_on_where_that_ended(somebody):
+    old, new = (str(somebody.directory / name) for name in ("old.db", "new.db"))
+    intent = Entry(INTENT, {"name": KEY.name}, {})
+
+    def move() -> None:
+        with closing(open_source(old, read_only=False)) as source:
+            move_ledger(source, lambda reads: open_ledger(new, reads, moving=True), False)
+
+    with closing(open_ledger(old)) as ledger:
+        ledger.write([Change(KEY, None, intent)], Kind.BEGIN)
+        ledger.lock(KEY, wait=True)
+        other = threading.Thread(target=move)
+        other.start()
+        until(lambda: ledger.mark().state == "moving")
+        threading.Timer(0.3, ledger.release, [KEY]).start()
+        moved = somebody.move("old.db", "new.db")
+        other.join()
+    assert (moved.result["changed"], moved.result["counts"]["entries"]) == (False, 1)
+    assert "ledger move: waiting for another task" in moved.lines
 
 
 @pytest.mark.parametrize("check_mode", [True, False])

@@ -7,6 +7,8 @@ tests/tls have the others.
 
 from __future__ import annotations
 
+import socket
+
 from ansible_collections.infrastructure.services.plugins.module_utils._http.failures import (
     failed_attempt,
 )
@@ -14,6 +16,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.sock
     Meter,
     Phase,
 )
+from urllib3.exceptions import MaxRetryError
 
 
 class CertificateError(ValueError):
@@ -29,3 +32,10 @@ def test_a_certificate_for_another_host_is_not_asked_for_again():
         "the certificate was not accepted: certificate is not valid for 'service.example'"
         " (service.example port 443)"
     )
+
+
+def test_a_cause_that_urllib3_keeps_apart_is_found():
+    meter = Meter(10)
+    meter.reach(Phase.CONNECT, "service.example", 443)
+    failed = failed_attempt(MaxRetryError(None, "/", socket.timeout()), meter)
+    assert failed.msg == "connecting timed out (service.example port 443)"

@@ -207,6 +207,8 @@ def test_blanks_around_a_cell_are_none_of_its_value():
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
+        (f"name,{'q' * 60}\nweb01,4\n", [f"has the name of column 2 ({'q' * 60}): "]),
+        (f"name,{'q' * 61}\nweb01,4\n", [f"has the name of column 2 ({'q' * 60}...): "]),
         ("name,cpus\nweb01,4\n", ["line 1, column 2: there is no cpus (did you mean cpu?)"]),
         ("name,CPU\nweb01,4\n", ["line 1, column 2: there is no CPU (did you mean cpu?)"]),
         (

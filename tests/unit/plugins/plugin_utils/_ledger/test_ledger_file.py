@@ -44,6 +44,16 @@ def test_the_smallest_file_of_sqlite_can_be_a_ledger(tmp_path):
         check_file(str(file), "here")
 
 
+def test_a_file_that_another_task_has_just_made_a_ledger_is_one(tmp_path, monkeypatch):
+    """Its first write may end between two looks."""
+    file, whole = tmp_path / "ledger.db", tmp_path / "whole.db"
+    with closing(sqlite3.connect(whole)) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    file.write_bytes(b"x" * 600)
+    monkeypatch.setattr("time.sleep", lambda _seconds: file.write_bytes(whole.read_bytes()))
+    check_file(str(file), "here")
+
+
 @pytest.mark.parametrize(("journal", "is_refused"), [(None, False), (b"", False), (b"x", True)])
 def test_the_journal_of_another_path_is_refused_unless_it_is_empty(
     tmp_path, monkeypatch, journal, is_refused

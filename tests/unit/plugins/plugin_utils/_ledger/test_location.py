@@ -117,9 +117,17 @@ def test_psycopg_is_imported_for_postgresql_only(tmp_path):
 
 
 def test_a_ledger_that_has_to_exist_is_not_created(tmp_path: Path):
-    with pytest.raises(InvalidInput, match=r"there is none at .*, and ledger_create is false"):
+    with pytest.raises(
+        InvalidInput, match=r"^ledger: there is none at .*, and ledger_create is false"
+    ):
         open_ledger(str(tmp_path / "ledger.db"), required_by="ledger_create")
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_path_that_leads_round_in_a_circle_is_refused(tmp_path: Path):
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(InvalidInput, match=r"^ledger: Too many levels of symbolic links$"):
+        open_ledger(str(tmp_path / "round"))
 
 
 def test_the_files_are_private_to_their_owner(tmp_path: Path):

@@ -30,3 +30,17 @@ def test_the_first_process_displays_the_messages_of_its_workers(lines):
     assert sorted(lines) == told
     display._end_display(os.getpid())
     assert sorted(lines) == told
+
+
+@pytest.mark.parametrize("stderr", [True, False])
+def test_the_first_process_displays_the_lines_of_its_workers(lines, monkeypatch, stderr):
+    asked = []
+    monkeypatch.setattr(display.atexit, "register", lambda *_work: None)
+    monkeypatch.setattr(display, "prints_lines", lambda: not stderr)
+    monkeypatch.setattr(display, "call_first_display", lambda *call: asked.append(call) or True)
+    display.prepare_display.__wrapped__()
+    display.show_lines(["one", "two"])
+    assert lines == []
+    ((method, *arguments),) = asked
+    getattr(display.Display(), method)(*arguments)
+    assert lines == ["one", "two"]
