@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sqlite
@@ -62,3 +63,14 @@ def test_a_file_that_is_no_ledger_but_has_a_journal_is_left_as_it_is(tmp_path, r
     with pytest.raises(sqlite.LedgerError, match=r"file is not a database, and is left as it is"):
         open_ledger(str(tmp_path / "ledger.db"), read_only)
     assert (tmp_path / "ledger.db").read_bytes() == b"x" * 600
+
+
+def test_a_lock_file_that_somebody_puts_in_the_place_of_an_open_one_is_not_asked(tmp_path):
+    """Where locks belong to the process, closing another descriptor of the file would end them."""
+    with closing(open_ledger(str(tmp_path / "ledger.db"))) as ledger:
+        assert not ledger.database.is_older()
+        (tmp_path / "ledger.db.lock").unlink()
+        (tmp_path / "ledger.db.lock").write_bytes(b"%020d\n" % 99)
+        assert not ledger.database.is_older()
+    with closing(open_ledger(str(tmp_path / "ledger.db"), read_only=True)) as ledger:
+        assert ledger.database.is_older()
