@@ -28,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmark.loops import access, over, uri
 from benchmark.many import EMPTY, ROUNDS, WAIT, Running, listed, many, over_empty, run, service
 
-MOST = 1.2  # of our seconds over those of the limit
+# Of our seconds over those of the limit. 1.14 is the ramp (_list/congestion); the rest is the start.
+MOST = 1.25
 
 
 def thread_pool(running: Running, number: int, at_once: int) -> float:

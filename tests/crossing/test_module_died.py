@@ -68,6 +68,7 @@ def ran(collections, tmp_path_factory):
     return run, service
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ENDS)
 def test_the_outcome_is_unknown_and_the_message_names_the_machine(ran, name, form):

@@ -45,6 +45,7 @@ def ran(collections, tmp_path_factory):
         return ansible.playbook(json.dumps([play]) + "\n", ANSIBLE_PIPELINING="true")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("form", FORMS)
 def test_no_credential_is_in_the_message(ran, form):
     result = ran.result(form)

@@ -62,6 +62,7 @@ def results(collections, tmp_path_factory) -> dict[str, dict]:
     return {task["name"]: run.result(task["name"]) for task in tasks}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("send", SENDS)
 def test_a_role_that_came_back_with_another_id_can_be_updated(results, send):
     worker, become = (

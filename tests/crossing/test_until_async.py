@@ -55,6 +55,7 @@ def ran(collections, tmp_path_factory):
     return run, service
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", CREATIONS)
 def test_a_creation_is_refused(ran, name):
     result = ran[0].result(name)

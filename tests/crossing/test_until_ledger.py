@@ -62,6 +62,7 @@ def ran(collections, tmp_path_factory):
     return run, service
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("path", PATHS)
 def test_what_could_not_be_recorded_fails_at_each_attempt(ran, path):
     result = ran[0].result(f"{path}-created")

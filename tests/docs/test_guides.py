@@ -31,6 +31,7 @@ DATABASE = re.compile(r"postgresql://(\w+)@db\.example\.com/ledger(\??)")
 EMULATOR = "ansible-playbook infrastructure.services.emulator"
 # What several pages tell newcomers to do first, in the same words but for a directory.
 ONCE = ("python -m pip install ", "ansible-galaxy collection install ", f"{EMULATOR} -e ")
+SLOW = ("awx", "test_with_the_emulator", "verify_a_release")  # they start molecule and others
 NOT_LISTED = re.compile(r", [\d,]+ not listed")  # what other pages have recorded in the one ledger
 
 
@@ -133,7 +134,14 @@ def postgresql(world, monkeypatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "postgresql"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.matrix) if name in SLOW else name
+        for name in PAGES
+        if name != "postgresql"
+    ],
+)
 def test_the_examples_of_a_page_run(world, service, name):
     service.seed("role-1", name="orders")  # the role that the emulator's playbook has
     service.settings(**SETTINGS.get(name, {}))
@@ -149,6 +157,7 @@ def test_the_examples_of_a_page_run(world, service, name):
     assert RECEIVED.get(name) in (None, received)
 
 
+@pytest.mark.matrix
 @pytest.mark.usefixtures("postgresql")
 def test_the_guide_to_postgresql_creates_one_machine(world, service):
     world.follow("postgresql")

@@ -61,6 +61,7 @@ def ran(collections, tmp_path_factory):
     return run, service, log.read_text(encoding="utf-8")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", CASES)
 def test_the_token_and_the_url_arrive(ran, name):
     run, service, _commands = ran

@@ -195,6 +195,7 @@ def known(ansible_once, ledger: Path) -> list[dict]:
     return rows(file)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "given", [{"file": "ledger.txt"}, {"file": "none.csv", "ledger": "none.db"}]
 )

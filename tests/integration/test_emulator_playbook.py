@@ -126,6 +126,7 @@ def test_the_printed_command_stops_it_and_leaves_nothing_behind(ansible_once):
         requests.get(url, timeout=5)
 
 
+@pytest.mark.matrix
 def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     port = service.url.rpartition(":")[2]
     run = ansible_once.playbook(EMULATOR, "-e", f"emulator_port={port}")
@@ -137,6 +138,7 @@ def test_an_emulator_that_does_not_start_says_why(ansible_once, service):
     assert "in use" in message
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -230,6 +232,7 @@ def test_the_emulator_says_which_packages_are_missing(ansible_once, tmp_path):
 PLANTED = "import pathlib\npathlib.Path(__file__).with_name('it-ran').touch()\n"
 
 
+@pytest.mark.matrix
 def test_no_module_in_the_directory_of_the_emulator_is_run(ansible_once, tmp_path):
     """Neither there nor where the user is: both are on the path of `python -m` if it is run there."""
     where = tmp_path / "where"
@@ -257,6 +260,7 @@ def test_no_module_in_the_directory_of_the_emulator_is_run(ansible_once, tmp_pat
     }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "of",
     [
@@ -285,6 +289,7 @@ def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path
     assert list(where.iterdir()) == []
 
 
+@pytest.mark.matrix
 @needs_root
 def test_stopping_ends_no_process_that_another_user_has_named(ansible_once, tmp_path):
     with subprocess.Popen(["sleep", "600"]) as victim:
@@ -300,6 +305,7 @@ def test_stopping_ends_no_process_that_another_user_has_named(ansible_once, tmp_
             victim.kill()
 
 
+@pytest.mark.matrix
 def test_a_new_directory_is_for_its_owner_only(background):
     where = Path(background.settings["emulator_directory"])
     assert where.stat().st_mode & 0o777 == 0o700

@@ -428,6 +428,7 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     assert rows(run.output) <= 60
 
 
+@pytest.mark.matrix
 def test_only_what_was_approved_is_sent(ansible_once, service):
     machines = [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(3)]
     roles = [{"id": "role-0001", "attributes": {"login": False}}]
@@ -576,6 +577,7 @@ NAMED = {  # By what a message names: the variables of the role.
 }
 
 
+@pytest.mark.matrix
 def test_messages_name_the_variables_of_the_role(ansible_once, service):
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1)
     service.fault(kind="status", status=403, operation="create_virtual_machine", skip=1)
@@ -620,6 +622,7 @@ report: fleet.html, .json, .xml
 """
 
 
+@pytest.mark.matrix
 def test_the_screen_of_500_machines_of_which_one_is_lost_two_are_rejected_and_a_role_loses_a_field(
     ansible_once, service
 ):

@@ -45,6 +45,7 @@ CASES = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_that_creates_without_a_ledger_warns_once(ansible, service, case):
     tasks, arguments, hosts, warnings = CASES[case]

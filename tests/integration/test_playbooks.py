@@ -119,6 +119,7 @@ MISSPELLED = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("playbook", "given", "misspelled"), MISSPELLED)
 def test_a_misspelled_variable_is_refused(ansible_once, service, playbook, given, misspelled):
     """On the command line, and the first ones in a file."""
@@ -357,6 +358,7 @@ OF_ROLE = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "place",
     [

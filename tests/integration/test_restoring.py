@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 import yaml
 
 UPDATE = "infrastructure.services.cassandra_application_role"
@@ -31,6 +32,7 @@ def warning(run, begin: str) -> str:
     return found
 
 
+@pytest.mark.matrix
 def test_what_a_role_loses_is_told_beforehand_and_the_message_restores_it(ansible_once, service):
     service.settings(put="replace")
     service.seed("role-1", name="reader")

@@ -51,6 +51,7 @@ def imported(ansible_once):
     return run
 
 
+@pytest.mark.matrix
 def test_nothing_is_imported_that_no_task_needs(ansible_once, imported):
     """Nor by the inventory; a request with a ledger in a file needs requests."""
     ledger = str(ansible_once.directory / "ledger.db")
@@ -78,6 +79,7 @@ def test_nothing_is_imported_that_no_task_needs(ansible_once, imported):
     ) == [[], []]
 
 
+@pytest.mark.matrix
 def test_a_worker_imports_psycopg_for_a_ledger_in_postgresql_only(imported, postgres):
     told = imported({"ansible.builtin.ping": {}}, CREATE, CREATE, ledger=postgres)
     assert told == [[], [], ["requests"], [*LIBRARIES], ["requests"], [*LIBRARIES]]

@@ -141,6 +141,7 @@ def replace_file(path: Path) -> Path:
     return copy_file(path).rename(path)
 
 
+@pytest.mark.matrix
 def test_a_file_that_was_last_used_elsewhere_is_said_once_and_in_the_plan(ansible):
     """A restored backup, a cache of a CI job, a forgotten copy: the other one may still be used."""
     changes = copy_file, move_file, replace_file
@@ -201,6 +202,7 @@ def test_a_list_with_a_fault_makes_no_ledger(ansible, where):
     assert left_behind(where, ansible) == []
 
 
+@pytest.mark.matrix
 def test_an_edit_that_is_refused_makes_no_ledger(ansible, where):
     """A misspelled ledger that is left empty would be used without a word by the next run."""
     refused = [

@@ -322,6 +322,7 @@ def test_a_ledger_that_does_not_exist_is_not_made(location, opened):
     assert not opened(location, True).version
 
 
+@pytest.mark.matrix
 def test_the_playbook_moves_the_entries_and_the_list_sends_nothing_more(
     ansible_once, service, tmp_path
 ):

@@ -96,6 +96,7 @@ def test_everything_in_doubt_is_settled_in_one_task(ansible_once, opened, count,
     assert states(ledger) == ({state: count} if state else {})
 
 
+@pytest.mark.matrix
 def test_machines_and_roles_from_the_ledger_are_kept(ansible_once, service):
     service.api.store.seed("role-1", {"name": "reader"})
     ansible_once.tasks("""

@@ -67,6 +67,7 @@ def results(run) -> dict[str, dict]:
     return {line["host"]: line["result"] for line in run.results if "outcome" in line["result"]}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("end", ["Ctrl-C", "timeout"])
 def test_nothing_is_sent_by_a_task_that_is_ended_while_it_waits_for_another_one(
     collections, tmp_path, postgres_server, end

@@ -103,6 +103,7 @@ def pasted(command: str, ansible, **variables: str) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("number", "kind"),
     [

@@ -66,6 +66,7 @@ HOSTS = """
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("tasks", [2, pytest.param(1, marks=pytest.mark.stress)])
 def test_concurrent_hosts_share_one_report_with_all_their_assets(start, service, tmp_path, tasks):
     play = HOSTS.format(tasks=list(range(tasks)))
@@ -154,6 +155,7 @@ STOPPING = REPORTING.replace(
 )
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "more",
     [
@@ -181,6 +183,7 @@ def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(
     assert service.created == Counter(["vm0", "vm1"])
 
 
+@pytest.mark.matrix
 def test_a_run_that_stops_because_of_what_is_in_doubt_is_reported(run, start, service, tmp_path):
     service.statuses["vm0"] = 500
     run(1).end()

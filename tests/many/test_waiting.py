@@ -45,6 +45,7 @@ PLAY = f"""
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_wait_for_another_run_is_said(start, service, tmp_path, request, kind):
     location = str(tmp_path / "fleet.db")

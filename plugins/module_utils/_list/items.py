@@ -53,10 +53,17 @@ def prepare_all(spec: ModuleSpec, params: Params, check_mode: bool = False) -> l
 
 
 def with_defaults(spec: ModuleSpec, params: Params) -> Params:
-    """Return the options with `defaults` merged into each item."""
+    """Return the options with `defaults` merged into each item; raise InvalidInput for faulty ones.
+
+    Their faults come alone: each would be one of every item.
+    """
     defaults = params["defaults"]
     if not defaults:
         return params
+    options = {name: {**option, "required": False} for name, option in spec.item_options.items()}
+    _valid, problems = validated(options, {}, defaults)
+    if problems:
+        raise InvalidInput("defaults", "; ".join(problems))
     return {**params, spec.option: [merged(defaults, item) for item in params[spec.option]]}
 
 

@@ -90,15 +90,14 @@ class Ledger:
         if not moving:
             self._require_in_use(mark)
         self.database.check()
+        if not self.is_new:
+            self._compare_use(last_use, read_only or moving)
         if moving:
-            if not self.is_new:
-                self._compare_use(last_use, read_only=True)
             return mark
         if self.is_new:
             mark = Mark(os.urandom(16).hex(), sql.IN_USE)
             is_first = self.create(sql.INSERT_FIRST_MARK, mark)
             return mark if is_first else self.mark()
-        self._compare_use(last_use, read_only)
         if not read_only:
             self.database.require_privileges()
         return mark

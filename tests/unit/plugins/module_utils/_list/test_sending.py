@@ -340,11 +340,27 @@ def test_defaults_are_merged_into_each_item_whose_own_values_win():
         {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
         {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1},
     ]
-    with pytest.raises(
-        InvalidInput,
-        match=r"\[0\] \(vm0\), \[1\] \(vm1\): attributes\.login: there is no such option",
-    ):
-        run(Service(), VIRTUAL_MACHINES, given, defaults={"attributes": {"login": True}})
+
+
+@pytest.mark.parametrize(
+    ("defaults", "said"),
+    [
+        ({"attributes": {"login": True}}, "defaults: attributes.login: there is no such option"),
+        ({"attributes": {"cpu": "four"}}, "defaults: attributes.cpu: must be"),
+        ({"atributes": {}}, "defaults: atributes: there is no such option (did you mean"),
+        (
+            {"attributes": {"cpu": "four"}, "naem": "a"},
+            "did you mean name?); attributes.cpu: must be",
+        ),
+    ],
+)
+def test_a_fault_in_the_defaults_is_told_once_and_not_for_each_item(defaults, said):
+    service = Service()
+    with pytest.raises(InvalidInput) as raised:
+        run(service, VIRTUAL_MACHINES, [{"name": "vm0"}, {"name": "vm1"}], defaults=defaults)
+    assert said in raised.value.msg
+    assert "vm0" not in raised.value.msg
+    assert service.received == []
 
 
 def test_defaults_do_not_fill_what_is_sent_or_compared_verbatim():
