@@ -254,7 +254,7 @@ def test_a_move_that_is_killed_at_a_call_is_completed_and_never_can_both_be_used
 def is_marked(location: str) -> bool:
     """Whether a ledger is there and says that it is moved, or being filled."""
     with closing(open_ledger(location, read_only=True, moving=True)) as ledger:
-        return bool(ledger.mark().moved)
+        return bool(ledger.mark().move)
 
 
 @pytest.mark.parametrize("call", OF_REPORT)
