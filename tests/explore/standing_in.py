@@ -27,7 +27,7 @@ from .scheduler import LOOKING, World
 from .sessions import Error, OperationalError, Session
 
 _USERS = (
-    (store, "time"),
+    (store, "time", "os"),
     (recording, "time"),
     (queue, "time", "threading"),
     (postgresql, "time", "threading"),

@@ -49,6 +49,6 @@ SWEPT = {
         "unlink": 4,
     },
     "a move from server to server, killed": {"sendto": 84},
-    "a report": {"openat": 88, "write": 9, "unlink": 6, "rename": 9},
-    "a list of a playbook": {"fdatasync": 18, "pwrite64": 87, "rename": 3},
+    "a report": {"openat": 496, "write": 9, "unlinkat": 6, "renameat": 9},
+    "a list of a playbook": {"fdatasync": 18, "pwrite64": 87, "renameat": 3},
 }

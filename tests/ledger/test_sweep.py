@@ -43,12 +43,13 @@ CALLS = {
     "fcntl": ("EIO", "ENOLCK"),
     "newfstatat": ("EIO", "EACCES"),
     "unlink": ("EIO",),
-    "rename": ("EIO", "ENOSPC", "EDQUOT"),
+    "unlinkat": ("EIO",),
+    "renameat": ("EIO", "ENOSPC", "EDQUOT"),
 }
 ASKED_BY_PYTHON = "newfstatat"  # of any file, to import what it has not yet
-OF_LEDGER = tuple(call for call in CALLS if call not in ("write", "rename"))
-OF_REPORT = ("openat", "write", "unlink", "rename")
-OF_PLAYBOOK = {"fdatasync": "EIO", "pwrite64": "ENOSPC", "rename": "EIO"}
+OF_LEDGER = tuple(call for call in CALLS if call not in ("write", "unlinkat", "renameat"))
+OF_REPORT = ("openat", "write", "unlinkat", "renameat")
+OF_PLAYBOOK = {"fdatasync": "EIO", "pwrite64": "ENOSPC", "renameat": "EIO"}
 ENDS_OF_FILES = ("db", "db-journal", "db.lock", "json", "html", "xml")
 LIST = """
 - hosts: localhost
@@ -287,7 +288,7 @@ def test_a_list_of_a_playbook_with_a_report(call, ansible_once, service):
 
     def ran(name: str, inject: str) -> Run:
         files = [
-            ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "rename"
+            ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "renameat"
         ]  # ours are all
         (ansible_once.directory / "playbook.yml").write_text(LIST.format(name=name))
         options = [

@@ -70,10 +70,10 @@ class Person(RuleBasedStateMachine):
         self.recorded: dict[str, str] = {}  # the ids that the ledger has to know, by name
         self.released: set[str] = set()  # names that may be created, since the person said so
         self.given_ids: set[str] = set()
-        # What was recorded when the copy was made, and the URL of the service then.
-        self.backup: tuple[dict[str, str], str] | None = None
-        self.at_risk: set[str] = set()  # created after the copy that was restored
-        self.was_warned = False  # of that, by a line on the screen
+        # What was recorded when the copy was made, the URL of the service, and `told` then.
+        self.backup: tuple[dict[str, str], str, set[str]] | None = None
+        self.at_risk: set[str] = set()  # may be created after the copy that was restored
+        self.told: set[str] = set()  # those of them of which the screen has warned
 
     def teardown(self) -> None:
         self._server.__exit__(None, None, None)
@@ -87,7 +87,8 @@ class Person(RuleBasedStateMachine):
 
     def note(self, ended: Ended) -> Ended:
         """Remember the warnings of the screen."""
-        self.was_warned = self.was_warned or any(line in ended.said for line in ELSEWHERE)
+        if any(line in ended.said for line in ELSEWHERE):
+            self.told |= self.at_risk
         return ended
 
     def send(self, names: list[str], fates: dict[str, str], forced: bool = False, **more) -> Ended:
@@ -99,16 +100,21 @@ class Person(RuleBasedStateMachine):
         assert ended.result["outcome"] in OUTCOMES
         for name in self.model.created_now:
             excused = forced or name in self.released or ledger != self.ledger
-            excused = excused or (self.was_warned and name in self.at_risk)
+            excused = excused or name in self.told
             excused = excused or NEW in ended.said or OTHER_SERVICE in ended.said
             assert excused or not before[name], f"{name} was created again"
             self.released.discard(name)
-            self.at_risk.discard(name)
+            self.forget_risk(name)
         if ledger == self.ledger:
             self.created_here += self.model.created_now
             for item in ended.result.get("results", []):
                 self.remember(item["item"], item)
         return ended
+
+    def forget_risk(self, name: str) -> None:
+        """Expect the ledger to know a machine that was created now."""
+        self.at_risk.discard(name)
+        self.told.discard(name)
 
     def remember(self, name: str, result: dict) -> None:
         """Remember what the ledger has to know after the result of one machine."""
@@ -134,10 +140,10 @@ class Person(RuleBasedStateMachine):
         ended = self.note(self.terminal.send_one(name, self.ledger))
         assert ended.result["outcome"] in OUTCOMES
         if self.model.created_now:
-            excused = name in self.released or (self.was_warned and name in self.at_risk)
+            excused = name in self.released or name in self.told
             assert excused or not before, f"{name} was created again"
             self.released.discard(name)
-            self.at_risk.discard(name)
+            self.forget_risk(name)
             self.created_here.append(name)
         self.remember(name, ended.result)
 
@@ -320,7 +326,7 @@ class Person(RuleBasedStateMachine):
     def copy_the_ledger(self) -> None:
         if os.path.exists(self.directory / self.ledger):
             shutil.copy(self.directory / self.ledger, self.directory / "backup")
-            self.backup = dict(self.recorded), self.terminal.base_url
+            self.backup = dict(self.recorded), self.terminal.base_url, set(self.told)
 
     @rule(removes=st.booleans())
     def restore_the_copy(self, removes) -> None:
@@ -331,8 +337,8 @@ class Person(RuleBasedStateMachine):
             (self.directory / self.ledger).unlink()
         shutil.copy(self.directory / "backup", self.directory / self.ledger)
         self.at_risk = set(NAMES)
-        recorded, self.terminal.base_url = self.backup
-        self.recorded, self.was_warned = dict(recorded), False
+        recorded, self.terminal.base_url, told = self.backup
+        self.recorded, self.told = dict(recorded), set(told)
         self.restored += 1
 
     @rule(names=SOME_NAMES, moves=st.sampled_from([False, False, True]))

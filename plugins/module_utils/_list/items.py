@@ -120,7 +120,9 @@ class Faults:
 def validated_item(spec: ModuleSpec, item: object) -> Params:
     """Return the options of one item; raise ServicesError with all its faults."""
     if not isinstance(item, dict):
-        instead = f"; write it as - {spec.key}: {item}" if isinstance(item, str) else ""
+        instead = (
+            f"; write it as - {spec.key}: {for_message(item)}" if isinstance(item, str) else ""
+        )
         raise ServicesError(f"must be a dict, not {shown(item)}{instead}")
     params, problems = validated(spec.item_options, spec.constraints, item)
     if problems:
