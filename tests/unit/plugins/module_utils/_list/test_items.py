@@ -120,6 +120,7 @@ def test_without_items_there_are_no_tasks():
             "attributes.qqq: there is no such option (there are bios_",
         ),
         ("web01", 'must be a dict, not "web01"; write it as - name: web01'),
+        ("web\x1f01", 'must be a dict, not "web\\u001f01"; write it as - name: web 01'),
     ],
 )
 def test_a_misspelled_option_gets_a_suggestion(item, told):
