@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the infrastructure.services contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pytest plugin for `make test`: one line for each suite as it ends, and the command that repeats
-each failure.
+"""A pytest plugin for `make test` and `make stress`: a line for each failure as it happens and for
+each suite as it ends, and the command that repeats the failures.
 
 It reads the reports that pytest-xdist sends to the controlling process, so it works with any number
 of workers.
@@ -56,6 +56,7 @@ class Parts:
         if report.failed and report.nodeid not in self._failed:
             self._failed.append(report.nodeid)
             self._ended[suite]["failed"] += 1
+            self._say(f"FAILED {report.nodeid}: {_reason(report)}")
         if report.skipped:
             self._ended[suite]["skipped"] += 1
         if report.outcome == "rerun":
@@ -73,8 +74,12 @@ class Parts:
         others = "".join(
             f", {ended[word]} {word}" for word in ("failed", "skipped", "run again") if ended[word]
         )
-        line = f"{PREFIX}{suite:12} {passed:5,} passed{others}, {self._seconds[suite]:.0f} s in its tests"
-        self._reporter.write(f"\n{line}\n", flush=True)
+        self._say(
+            f"{suite:12} {passed:5,} passed{others}, {self._seconds[suite]:.0f} s in its tests"
+        )
+
+    def _say(self, text: str) -> None:
+        self._reporter.write(f"\n{PREFIX}{text}\n", flush=True)
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         """Print the command for what failed."""
@@ -85,9 +90,19 @@ class Parts:
             )
 
 
+def _reason(report) -> str:
+    """Return the first line of why a test failed."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return (crash.message if crash else str(report.longrepr)).partition("\n")[0]
+
+
 def pytest_addoption(parser) -> None:
-    """Add the option that `make test` gives."""
-    parser.addoption("--parts", action="store_true", help="print a line for each suite as it ends")
+    """Add the option that `make` gives."""
+    parser.addoption(
+        "--parts",
+        action="store_true",
+        help="print a line for each failure, and each suite as it ends",
+    )
 
 
 @pytest.hookimpl(trylast=True)
