@@ -18,7 +18,7 @@ description:
     begins nothing more; this task waits for the requests that it has in flight.
   - A move that was cut off is completed when the task runs again. Until then at most one of the two can be used.
   - A ledger is never used again where it was. To go back, move it to a new place.
-  - A file that was last used elsewhere, or that is an older one, as a restored backup is, is said on the screen.
+  - If the file to move was last used elsewhere, or is a restored backup, a line on the screen says so.
   - With O(to_base_url) instead of O(to), the ledger stays where it is, and the entries of a service get the new URL of
     that service, with their history. Otherwise each machine would be a new one at the new URL. One transaction moves
     all of them or none.

@@ -99,22 +99,21 @@ class Person(RuleBasedStateMachine):
         ended = self.note(self.terminal.send_list(names, ledger, force=forced, **more))
         assert ended.result["outcome"] in OUTCOMES
         for name in self.model.created_now:
-            excused = forced or name in self.released or ledger != self.ledger
-            excused = excused or name in self.told
+            excused = forced or ledger != self.ledger
             excused = excused or NEW in ended.said or OTHER_SERVICE in ended.said
-            assert excused or not before[name], f"{name} was created again"
-            self.released.discard(name)
-            self.forget_risk(name)
+            self.check_creation(name, before[name] and not excused)
         if ledger == self.ledger:
             self.created_here += self.model.created_now
             for item in ended.result.get("results", []):
                 self.remember(item["item"], item)
         return ended
 
-    def forget_risk(self, name: str) -> None:
-        """Expect the ledger to know a machine that was created now."""
-        self.at_risk.discard(name)
-        self.told.discard(name)
+    def check_creation(self, name: str, is_second: bool) -> None:
+        """Require a reason for a second creation, and expect the ledger to know it from now on."""
+        may_be_created = self.released | self.told
+        assert name in may_be_created or not is_second, f"{name} was created again"
+        for names in (self.released, self.at_risk, self.told):
+            names.discard(name)
 
     def remember(self, name: str, result: dict) -> None:
         """Remember what the ledger has to know after the result of one machine."""
@@ -140,10 +139,7 @@ class Person(RuleBasedStateMachine):
         ended = self.note(self.terminal.send_one(name, self.ledger))
         assert ended.result["outcome"] in OUTCOMES
         if self.model.created_now:
-            excused = name in self.released or name in self.told
-            assert excused or not before, f"{name} was created again"
-            self.released.discard(name)
-            self.forget_risk(name)
+            self.check_creation(name, before)
             self.created_here.append(name)
         self.remember(name, ended.result)
 

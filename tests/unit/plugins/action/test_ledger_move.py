@@ -12,10 +12,8 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import store
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     INTENT,
-    Change,
     Entry,
     Key,
-    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -24,6 +22,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.mo
     move_ledger,
     open_source,
 )
+from ledger.entries import put
 from story.commands import Terminal
 from support.waiting import until
 
@@ -39,7 +38,7 @@ def test_a_move_says_which_request_it_waits_for(somebody, monkeypatch):
     monkeypatch.setattr(store, "SILENT", 0)
     intent = Entry(INTENT, {"name": KEY.name}, {}, by="me@here", began_at="2026-01-02T03:04:05Z")
     with closing(open_ledger(str(somebody.directory / "old.db"))) as ledger:
-        ledger.write([Change(KEY, None, intent)], Kind.BEGIN)
+        put(ledger, KEY, intent)
         ledger.lock(KEY, wait=True)
         threading.Timer(0.3, ledger.release, [KEY]).start()
         moved = somebody.move("old.db", "new.db")
@@ -57,7 +56,7 @@ def test_a_move_that_waits_for_another_one_says_so_and_goes_on_where_that_ended(
             move_ledger(source, lambda reads: open_ledger(new, reads, moving=True), False)
 
     with closing(open_ledger(old)) as ledger:
-        ledger.write([Change(KEY, None, intent)], Kind.BEGIN)
+        put(ledger, KEY, intent)
         ledger.lock(KEY, wait=True)
         other = threading.Thread(target=move)
         other.start()

@@ -18,9 +18,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     DONE,
     INTENT,
     UNKNOWN,
-    Change,
     Entry,
-    Kind,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_ledger,
@@ -30,6 +28,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
     key_of,
 )
+from ledger.entries import put
 from support import CREATE, LEAST, RESOURCES, validated
 from support.locks import hold
 
@@ -47,7 +46,7 @@ def test_only_an_asset_that_another_task_works_on_is_looked_at_later(
     task = prepare(RESOURCES[CREATE], validated(CREATE, OPTIONS))
     entry = Entry(state, task.wanted.body, {"id": "i-1", **task.wanted.body})
     with closing(open_ledger(location)) as other, closing(open_ledger(location)) as ledger:
-        other.write([Change(key_of(task), None, entry)], Kind.BEGIN)
+        put(other, key_of(task), entry)
         with hold(other, key_of(task)):
             (planned,) = ListRecording(ledger, Secrets(), "run").look_up([task])
     assert (planned.entry is None) is is_looked_at_later
