@@ -14,8 +14,8 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
-import pytest
 from contract.test_playbooks import PLAYBOOKS, ROLE, taken
 from docs.commands import FOLLOWED, NETWORK, PAGES, PIPELINES, RUN_BY, SCRIPTS, commands, run_by
 from docs.guides import ROOT, read
@@ -59,19 +59,22 @@ def test_every_command_is_run_on_its_page_or_where_the_table_says():
     ] == []
 
 
-@pytest.mark.parametrize("start", RUN_BY)
-def test_a_row_of_the_table_is_needed(start):
-    assert [command.text for command in COMMANDS if command.text.startswith(start)] != []
+def test_every_row_of_the_table_is_needed():
+    texts = [command.text for command in COMMANDS]
+    assert [start for start in RUN_BY if not any(text.startswith(start) for text in texts)] == []
 
 
-@pytest.mark.parametrize("where", sorted({*RUN_BY.values()} - {NETWORK}))
-def test_where_a_command_is_run_exists(where):
+def test_the_places_where_commands_are_run_exist():
+    assert [where for where in RUN_BY.values() if where != NETWORK and not exists(where)] == []
+
+
+def exists(where: str) -> bool:
+    """Return whether there is such a function of a test file, or a tool that a build server runs."""
     file, _colons, name = where.partition("::")
-    if name:
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    else:
-        assert file == ".ci/run" or file in CI
+    if not name:
+        return file == ".ci/run" or file in CI
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_a_build_server_runs_what_newcomers_run_first():
@@ -81,23 +84,25 @@ def test_a_build_server_runs_what_newcomers_run_first():
     assert lines[1:3] == ["make test", "make matrix"]
 
 
-@pytest.mark.parametrize(
-    "command", sorted({each.text for each in COMMANDS if each.text.startswith("make ")})
-)
-def test_make_has_the_target(command):
-    done = subprocess.run(
-        ["make", "--dry-run", *shlex.split(command)[1:]],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Nothing to be done" not in done.stdout
+def test_make_has_every_target():
+    of_make = sorted({each.text for each in COMMANDS if each.text.startswith("make ")})
+    assert {text: why for text in of_make if (why := why_not_made(text))} == {}
 
 
-@pytest.mark.parametrize("tool", [path.name for path in SCRIPTS if path.parent.name == "tools"])
-def test_a_tool_is_run_by_make_a_build_server_another_tool_a_test_or_hand(tool):
+def why_not_made(command: str) -> str:
+    """Return what make says about a command that it cannot run, '' if it can."""
+    dry = ["make", "--dry-run", *shlex.split(command)[1:]]
+    done = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=False)
+    is_idle = "Nothing to be done" in done.stdout
+    return done.stdout if is_idle else done.stderr if done.returncode else ""
+
+
+def test_every_tool_is_run_by_make_a_build_server_another_tool_a_test_or_hand():
+    tools = [path.name for path in SCRIPTS if path.parent.name == "tools"]
+    assert [tool for tool in tools if not is_called(tool)] == []
+
+
+def is_called(tool: str) -> bool:
     callers = [
         ROOT / "Makefile",
         ROOT / ".ci/run",
@@ -107,7 +112,7 @@ def test_a_tool_is_run_by_make_a_build_server_another_tool_a_test_or_hand(tool):
     ]
     name = re.escape(tool.removesuffix(".py"))
     calls = re.compile(rf"tools[/.]{name}\b|import .*\b{name}\b|from {name} |{re.escape(tool)}")
-    assert any(calls.search(path.read_text(encoding="utf-8")) for path in callers)
+    return any(calls.search(path.read_text(encoding="utf-8")) for path in callers)
 
 
 def variables(words: list[str]) -> set[str]:
@@ -145,15 +150,15 @@ WITH_VARIABLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "command", WITH_VARIABLES, ids=lambda command: f"{command.page}: {command.text}"
-)
-def test_a_playbook_takes_the_variables_of_a_command(command):
-    words = shlex.split(command.text)
-    given, run = variables(words), playbooks(words)
-    assert given
-    assert run
-    assert given - set().union(*map(takes, run)) == set()
+def test_playbooks_take_the_variables_of_the_commands():
+    assert len(WITH_VARIABLES) > 50
+    wrong = {}
+    for command in WITH_VARIABLES:
+        words = shlex.split(command.text)
+        given, run = variables(words), playbooks(words)
+        if not given or not run or given - set().union(*map(takes, run)):
+            wrong[f"{command.page}: {command.text}"] = given
+    assert wrong == {}
 
 
 EVERY = set().union(ROLE, *map(taken, PLAYBOOKS))
@@ -168,14 +173,20 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_what_a_text_tells_to_set_is_a_variable(path):
+def test_what_a_text_tells_to_set_is_a_variable():
     """Messages and sentences too, which need not have a whole command."""
+    found = {path.relative_to(ROOT).as_posix(): unknown_variables(path) for path in TEXTS}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def unknown_variables(path: Path) -> set[str]:
+    """Return the variables that a text tells to set, and that the playbook does not take."""
     text = path.read_text(encoding="utf-8")
     named = set(re.findall(r"(?<!\S)[`'\"(]*-e '?\{?\"?(\w+)[=\"]", text))
-    assert named - EVERY == set()
+    unknown = named - EVERY
     for playbook, given in re.findall(r"infrastructure\.services\.(\w+)((?: -e \w+=\S*)+)", text):
-        assert set(re.findall(r"-e (\w+)=", given)) <= taken(playbook)
+        unknown |= set(re.findall(r"-e (\w+)=", given)) - taken(playbook)
+    return unknown
 
 
 def test_the_command_of_contributors_runs():

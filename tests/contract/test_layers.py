@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterable, Iterator
 
-import pytest
 from tools.measure import LONGEST_FILE, code_lines, long_functions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +51,7 @@ PLUGINS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("plugin
 EMULATOR = sorted(
     path.relative_to(ROOT).as_posix() for path in ROOT.glob("extensions/emulator/**/*.py")
 )
+ALL = PLUGINS + EMULATOR
 LOWER = [file for file in PLUGINS if file.startswith(UTILS)]
 FOLDERS = sorted(file.rpartition("/")[0] for file in PLUGINS if file.endswith("/__init__.py"))
 MODULES = [file for file in PLUGINS if file.startswith("plugins/modules/")]
@@ -81,6 +81,11 @@ def imported(file: str) -> Iterator[str]:
         yield from (name.removeprefix(COLLECTION) for name in names)
 
 
+def libraries(file: str) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    return {name.split(".")[0] for name in imported(file)}
+
+
 @cache
 def own(file: str) -> set[str]:
     """Return the files of the collection that a file imports."""
@@ -104,97 +109,118 @@ def test_every_file_of_module_utils_has_a_layer():
     }
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_has_a_one_line_docstring(folder):
-    (docstring,) = ast.get_docstring(parse(f"{folder}/__init__.py")).splitlines()
-    assert docstring.endswith(".")
+def broken(rule: Callable[[str], object], files: Iterable[str]) -> dict[str, object]:
+    """Return what a rule finds in each file that breaks it."""
+    found = {file: rule(file) for file in files}
+    return {file: what for file, what in found.items() if what}
+
+
+def test_every_folder_has_a_one_line_docstring():
+    def rest(folder: str) -> object:
+        first, *more = (ast.get_docstring(parse(f"{folder}/__init__.py")) or "").splitlines() or [
+            ""
+        ]
+        return more or not first.endswith(".")
+
+    assert broken(rest, FOLDERS) == {}
 
 
 def test_every_plugin_is_of_a_known_kind():
     assert [file for file in PLUGINS if not file.startswith((UTILS, *ABOVE))] == []
 
 
-@pytest.mark.parametrize("file", [file for file in PLUGINS if not file.startswith(UTILS)])
-def test_code_above_module_utils_imports_only_from_below(file):
-    allowed = next(below for kind, below in ABOVE.items() if file.startswith(kind))
-    assert {other for other in own(file) if not other.startswith(allowed)} == set()
+def test_code_above_module_utils_imports_only_from_below():
+    def from_elsewhere(file: str) -> set[str]:
+        allowed = next(below for kind, below in ABOVE.items() if file.startswith(kind))
+        return {other for other in own(file) if not other.startswith(allowed)}
+
+    assert broken(from_elsewhere, [file for file in PLUGINS if file not in LOWER]) == {}
 
 
-@pytest.mark.parametrize("file", LOWER)
-def test_imports_go_down(file):
-    wrong = {
-        other for other in own(file) if not other.startswith(UTILS) or level(other) > level(file)
-    }
-    assert wrong == set(), f"{file} imports from above"
+def test_imports_go_down():
+    def from_above(file: str) -> set[str]:
+        return {
+            other
+            for other in own(file)
+            if not other.startswith(UTILS) or level(other) > level(file)
+        }
+
+    assert broken(from_above, LOWER) == {}
 
 
-@pytest.mark.parametrize("file", PLUGINS)
-def test_there_are_no_import_cycles(file):
-    reached, left = set(), {file}
-    while left:
-        left = {other for name in left for other in own(name)} - reached
-        reached |= left
-    assert file not in reached
+def test_there_are_no_import_cycles():
+    def is_in_cycle(file: str) -> bool:
+        reached, left = set(), {file}
+        while left:
+            left = {other for name in left for other in own(name)} - reached
+            reached |= left
+        return file in reached
+
+    assert broken(is_in_cycle, PLUGINS) == {}
 
 
-@pytest.mark.parametrize("file", LOWER)
-def test_module_utils_import_from_ansible_only_what_is_sent_to_a_target(file):
-    from_ansible = [name for name in imported(file) if name.split(".")[0] == "ansible"]
-    assert [name for name in from_ansible if not name.startswith("ansible.module_utils.")] == []
+def test_module_utils_import_from_ansible_only_what_is_sent_to_a_target():
+    def from_controller(file: str) -> list[str]:
+        from_ansible = [name for name in imported(file) if name.split(".")[0] == "ansible"]
+        return [name for name in from_ansible if not name.startswith("ansible.module_utils.")]
+
+    assert broken(from_controller, LOWER) == {}
 
 
-@pytest.mark.parametrize("file", [file for file in LOWER if not file.startswith(f"{UTILS}_http/")])
-def test_only_one_layer_knows_about_the_network(file):
-    assert {name.split(".")[0] for name in imported(file)} & NETWORK == set()
+def test_only_one_layer_knows_about_the_network():
+    above = [file for file in LOWER if not file.startswith(f"{UTILS}_http/")]
+    assert broken(lambda file: libraries(file) & NETWORK, above) == {}
 
 
-@pytest.mark.parametrize("file", [file for file in PLUGINS if file not in DISPLAYING])
-def test_only_the_first_process_displays(file):
+def test_only_the_first_process_displays():
     """What a worker has Ansible display ends the thread that receives results once nobody reads it."""
-    called = {
-        node.func.attr
-        for node in ast.walk(parse(file))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    }
-    assert called.isdisjoint({"display", "warning", "deprecated", "v", "vv", "vvv"})
+
+    def displayed(file: str) -> set[str]:
+        called = {
+            node.func.attr
+            for node in ast.walk(parse(file))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        }
+        return called & {"display", "warning", "deprecated", "v", "vv", "vvv"}
+
+    assert broken(displayed, [file for file in PLUGINS if file not in DISPLAYING]) == {}
 
 
-@pytest.mark.parametrize("file", MODULES)
-def test_a_module_is_documentation_and_a_hand_over(file):
-    hands_over_to = {Path(other).stem for other in own(file)}
-    assert hands_over_to - {"sending"} == {"module", "specs"}, (
-        "a module imports its front and its own specification"
-    )
-    assert len(code_lines(ROOT / file)) <= LONGEST_MODULE
+def test_a_module_is_documentation_and_a_hand_over():
+    """A module imports its front and its own specification."""
+
+    def more(file: str) -> object:
+        hands_over_to = {Path(other).stem for other in own(file)} - {"sending"}
+        is_long = len(code_lines(ROOT / file)) > LONGEST_MODULE
+        return hands_over_to ^ {"module", "specs"} or is_long
+
+    assert broken(more, MODULES) == {}
 
 
-@pytest.mark.parametrize("file", EMULATOR)
-def test_the_emulator_imports_nothing_that_it_is_used_to_test(file):
-    assert {name.split(".")[0] for name in imported(file)} & {
-        "ansible",
-        "ansible_collections",
-        "plugins",
-    } == set()
+def test_the_emulator_imports_nothing_that_it_is_used_to_test():
+    tested = {"ansible", "ansible_collections", "plugins"}
+    assert broken(lambda file: libraries(file) & tested, EMULATOR) == {}
 
 
-@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
-def test_files_stay_small(file):
-    assert len(code_lines(ROOT / file)) <= LONGEST_FILE
+def test_files_stay_small():
+    assert broken(lambda file: len(code_lines(ROOT / file)) > LONGEST_FILE, ALL) == {}
 
 
-@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
-def test_functions_stay_small(file):
-    assert long_functions(ROOT / file) == {}
+def test_functions_stay_small():
+    assert broken(lambda file: long_functions(ROOT / file), ALL) == {}
 
 
-@pytest.mark.parametrize("file", PLUGINS + EMULATOR)
-def test_no_except_is_broad(file):
-    handlers = [node for node in ast.walk(parse(file)) if isinstance(node, ast.ExceptHandler)]
-    assert [handler.lineno for handler in handlers if handler.type is None] == []
-    named = {
-        node.id
-        for handler in handlers
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Name)
-    }
-    assert named & {"Exception", "BaseException"} == set()
+def test_no_except_is_broad():
+    def broad(file: str) -> list[int]:
+        handlers = [node for node in ast.walk(parse(file)) if isinstance(node, ast.ExceptHandler)]
+        return [handler.lineno for handler in handlers if catches_all(handler)]
+
+    assert broken(broad, ALL) == {}
+
+
+def catches_all(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler catches every exception."""
+    if handler.type is None:
+        return True
+    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+    return bool(names & {"Exception", "BaseException"})

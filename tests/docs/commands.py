@@ -82,7 +82,7 @@ RUN_BY = {
     "ansible-test sanity": "tests/tools/sanity",
     "ansible-doc -t ": "tests/docs/test_guides.py::test_a_page_of_ansible_doc_is_shown",
     ".venv/bin/pytest tests/unit -k date": "tests/contract/test_commands.py::test_the_command_of_contributors_runs",
-    ".venv/bin/python tests/tools/breaks.py": "tests/contract/test_breaks.py::test_a_break_can_be_applied",
+    ".venv/bin/python tests/tools/breaks.py": "tests/contract/test_breaks.py::test_every_break_can_be_applied",
     "cd extensions": "tests/unit/extensions/test_main.py::test_it_is_ready_when_it_says_so_and_exits_when_told",
     "python -m emulator": "tests/unit/extensions/test_main.py::test_it_is_ready_when_it_says_so_and_exits_when_told",
     f"{_PLAYBOOK}.emulator -e emulator_port=8081 ": f"{_EMULATOR}::test_the_emulator_stays_in_the_background_and_has_the_settings",
