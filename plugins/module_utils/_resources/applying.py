@@ -7,57 +7,76 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._call.client import Client
 from .._call.operation import Operation
 from .._errors import Message, RequestFailed, ServicesError
 from .._fields import ABSENT, Asset, Difference, Params, overlay
 from .._http import strict_json
+from .._http.exchange import Request
 from .._result import Result
 from .planning import ENVELOPE, Plan, Resource, Wanted
+
+
+class Effect(NamedTuple):
+    """What a plan did to its asset, or would do."""
+
+    asset: Asset
+    warnings: list[str]
+    details: dict[str, Any]  # further keys of the result
 
 
 def apply_plan(
     resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client
 ) -> Result:
-    """Apply a plan and return the task's result; raise InvalidInput or RequestFailed."""
+    """Apply a plan and return the task's result; raise InvalidInput or RequestFailed.
+
+    Raise ServicesError if the asset is recorded with other values, and the task fails on that.
+    """
     operation = resource.operation
     title = f"{operation.noun} {wanted.key}"
     body = b"" if plan.settled else strict_json.encode(plan.body, "the body")
     request = client.build_request(operation, wanted.segment, body)
-    shown = {"method": request.method, "url": request.url, "body": plan.body}
-    details: dict[str, Any] = {"request": shown}
-    asset: Asset = plan.known or {}
-    warnings: list[Message] = []
+    about: dict[str, Any] = {
+        "request": {"method": request.method, "url": request.url, "body": plan.body}
+    }
     if check_mode:
-        details["plan"] = plan.word(operation)
+        about["plan"] = plan.word(operation)
     if plan.settled:
-        details["differs"] = plan.differs
-        warnings = _difference_warnings(wanted, plan, title, details)
-        details.update(client.counts())
+        about["differs"] = plan.differs
+        if plan.differs and wanted.fails_on_difference:
+            raise _difference_failure(wanted, plan, title, about)
+        effect = Effect(plan.known or {}, _differences(plan), client.counts())
     elif check_mode:
-        asset = _predicted(wanted, plan)
-        details.update(client.counts())
-        warnings = [Message(text, title) for text in _risks(operation, plan)]
+        effect = Effect(_predicted(wanted, plan), _risks(operation, plan), client.counts())
     else:
         try:
-            asset, accepted = client.call(operation, request, wanted.key)
+            effect = _send(resource, wanted, plan, request, client)
         except RequestFailed as error:
-            error.details["request"] = shown
+            error.details.update(about)
             raise
-        lost = resource.lost_fields(plan, asset) if plan.known else []
-        losses = tuple(field.named("known", "now") for field in lost)
-        details.update(accepted, lost=losses)
-        unexpected = _unexpected_values(resource, wanted, plan, asset)
-        warnings = [Message(text, title) for text in (*unexpected, *_losses(resource, plan, lost))]
     return Result(
         changed=not plan.settled,
-        asset=asset,
-        warnings=tuple(warnings),
-        ansible_facts={operation.resource: asset},
-        diff=_diff(title, plan.known, asset),
-        **details,
+        asset=effect.asset,
+        warnings=tuple(Message(text, title) for text in effect.warnings),
+        ansible_facts={operation.resource: effect.asset},
+        diff=_diff(title, plan.known, effect.asset),
+        **about,
+        **effect.details,
+    )
+
+
+def _send(
+    resource: Resource, wanted: Wanted, plan: Plan, request: Request, client: Client
+) -> Effect:
+    """Send the request of a plan and return its effect; raise RequestFailed."""
+    asset, accepted = client.call(resource.operation, request, wanted.key)
+    lost = resource.lost_fields(plan, asset) if plan.known else []
+    unexpected = _unexpected_values(resource, wanted, plan, asset)
+    losses = tuple(field.named("known", "now") for field in lost)
+    return Effect(
+        asset, [*unexpected, *_losses(resource, plan, lost)], {**accepted, "lost": losses}
     )
 
 
@@ -67,22 +86,22 @@ def _predicted(wanted: Wanted, plan: Plan) -> Asset:
     return overlay(envelope, plan.body)
 
 
-def _difference_warnings(
-    wanted: Wanted, plan: Plan, title: str, details: dict[str, Any]
-) -> list[Message]:
-    """Return a warning if a settled asset differs; raise ServicesError if that is a failure.
-
-    `details`: keys of the result.
-    """
+def _differences(plan: Plan) -> list[str]:
+    """Return a warning if a settled asset is recorded with other values."""
     if not plan.differs:
         return []
     why = "it is recorded with different values, and the service has no operation to update it"
-    message = Message(f"{why}: {', '.join(plan.differs)}.", title)
-    if not wanted.fails_on_difference:
-        return [message]
+    return [f"{why}: {', '.join(plan.differs)}."]
+
+
+def _difference_failure(
+    wanted: Wanted, plan: Plan, title: str, about: dict[str, Any]
+) -> ServicesError:
+    """Return the error of a task that fails on a difference; `about`: keys of its result."""
+    (text,) = _differences(plan)
     option = wanted.fails_on_difference
     hint = f"Nothing was sent. Give the values that are recorded, or set {option}: warn."
-    raise ServicesError(message.then(hint), asset=plan.known, **details)
+    return ServicesError(Message(text, title).then(hint), asset=plan.known, **about)
 
 
 def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: Asset) -> list[str]:

@@ -16,6 +16,7 @@ from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
 from ...module_utils._fields import Params
 from ...module_utils._http.transport import require_libraries
 from ...module_utils._list.items import prepare_all, with_defaults
+from ...module_utils._list.result import ListResult
 from ...module_utils._list.sending import ListTask
 from ...module_utils._result import DETAIL, Result
 from ...module_utils._task.options import settings_from
@@ -44,12 +45,10 @@ class SendingListAction(SendingAction):
     """Sends the requests of a module for a list; gives the same result as the module."""
 
     def work(self, options: Options) -> Result:
-        params = self.with_absolute_paths(options.params)
         check_mode = self.keywords.check_mode
+        params = self.with_absolute_paths(options.params)
         location = ledger_location(self, params["ledger"]) if params["ledger"] else ""
-        if not self.runs_here:
-            require_libraries()
-            raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
+        self._require_controller()
         only = Only(self)
         params[self.spec.option] = only.of(params[self.spec.option])
         service = settings_from(params, check_mode).service
@@ -58,9 +57,7 @@ class SendingListAction(SendingAction):
         params = with_defaults(self.spec, params)
         # A faulty list creates no ledger.
         tasks = prepare_all(self.spec, params, check_mode)
-        recording = None
-        if location:
-            recording = self._open_recording(options, params, location, approved)
+        recording = self._open_recording(options, params, location, approved) if location else None
         history_rows = recording.ledger.count_history() if recording and report else 0
         place = ListPlace(self)
         task = ListTask(self.spec, params, self.context(options, place), recording)
@@ -72,12 +69,13 @@ class SendingListAction(SendingAction):
         result = collected.done(self._next_step(params))
         about = _about_list(recording, history_rows, place.why_to_stop())
         result = self._show(report, time.monotonic() - began, result, about, only.words())
-        returned = collected.returned(result, params["results"])
-        if self.spec.names and returned.failed:
-            returned = returned.without(DETAIL)  # callbacks print all of it
-        if recording and not check_mode and _may_go_on(recording, params, result.results or ()):
-            return returned
-        return self.remember(returned)
+        return self._returned(params, collected, result, recording)
+
+    def _require_controller(self) -> None:
+        """Raise InvalidInput or MissingLibrary for a list that would be sent elsewhere."""
+        if not self.runs_here:
+            require_libraries()
+            raise InvalidInput("ledger", _LEDGER_ELSEWHERE)
 
     def _report(self, params: Params, location: str, service: str) -> Report | None:
         """Return the report of the list, None if the task has none; raise InvalidInput."""
@@ -140,6 +138,22 @@ class SendingListAction(SendingAction):
         where = [report.where] if report and not problem else []
         show_lines([*lines, *(f"  {note}" for note in notes), *where])
         return result
+
+    def _returned(
+        self,
+        params: Params,
+        collected: ListResult,
+        result: Result,
+        recording: ListRecording | None,
+    ) -> Result:
+        """Return what Ansible gets of the result; `until` repeats nothing that may have happened."""
+        returned = collected.returned(result, params["results"])
+        if self.spec.names and returned.failed:
+            returned = returned.without(DETAIL)  # callbacks print all of it
+        has_sent = not self.keywords.check_mode
+        if recording and has_sent and _may_go_on(recording, params, result.results or ()):
+            return returned
+        return self.remember(returned)
 
     def _next_step(self, params: Params) -> str:
         """Return where each item is explained; after a signal, nobody receives the results."""
