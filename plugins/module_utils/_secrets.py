@@ -59,18 +59,17 @@ T = TypeVar("T")
 @lru_cache  # all items of a loop have the same secrets
 def forms(secret: str) -> frozenset[str]:
     """Return the secret verbatim, URL-quoted, JSON-escaped, as repr() and as messages show it."""
-    quoted = {
+    as_repr = repr(secret)[1:-1]
+    in_url = {
         quote(secret, "", errors="replace"),
         quote(secret, errors="replace"),
         quote_plus(secret, errors="replace"),
     }
-    shown = quoted | {_ESCAPE.sub(lambda escape: escape[0].lower(), form) for form in quoted}
-    shown |= {secret, repr(secret)[1:-1], printable(secret)}
-    in_json = {_in_json(secret)}
-    in_json |= {json.dumps(form)[1:-1] for form in (secret, repr(secret)[1:-1])}
+    in_url |= {_ESCAPE.sub(lambda escape: escape[0].lower(), form) for form in in_url}
+    in_json = {_in_json(secret), json.dumps(secret)[1:-1], json.dumps(as_repr)[1:-1]}
     # PHP escapes slashes, too.
-    shown |= in_json | {form.replace("/", r"\/") for form in in_json}
-    return frozenset(shown - {""})
+    in_json |= {form.replace("/", r"\/") for form in in_json}
+    return frozenset({secret, as_repr, printable(secret), *in_url, *in_json} - {""})
 
 
 def is_credential_name(name: str) -> bool:
