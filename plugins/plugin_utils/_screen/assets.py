@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, TypedDict
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import NOT_SENT, REJECTED, UNKNOWN
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ...module_utils._result import REPORT, Result, keys
 
 IN_DOUBT, DIFFERS = "in doubt", "differs"
@@ -26,7 +26,6 @@ _PLANS = {
     "in_doubt": IN_DOUBT,
     "keep": UNCHANGED,
 }
-_BY_OUTCOME = {UNKNOWN: IN_DOUBT, REJECTED: "rejected"}
 _IN_PLAN = ("to create", "to update", DIFFERS, IN_DOUBT, NOT_LISTED, UNCHANGED)
 _AT_END = (UNCHANGED, IN_DOUBT, "rejected", DIFFERS, "not sent", NOT_STARTED)
 
@@ -83,7 +82,7 @@ class Asset:
         """Whether somebody has to look at it; an asset that was not started is never the cause."""
         if self.skipped:
             return False
-        is_told = self.result in (DIFFERS, IN_DOUBT) or self.outcome == UNKNOWN
+        is_told = self.result in (DIFFERS, IN_DOUBT)
         return self.failed or is_told or bool(self.lost)
 
 
@@ -154,12 +153,19 @@ def _result(operation: Operation, item: Result) -> str:
         return _PLANS[item.plan]
     if item.skipped:
         return NOT_STARTED
-    if item.outcome in _BY_OUTCOME:
-        return _BY_OUTCOME[item.outcome]
+    if is_in_doubt(item):
+        return IN_DOUBT
+    if item.outcome == REJECTED:
+        return "rejected"
     if item.changed:
         return operation.done
     other = "not sent" if item.failed else UNCHANGED
     return DIFFERS if item.differs else other
+
+
+def is_in_doubt(item: Result) -> bool:
+    """Return whether it is not known that the asset of an item exists, or with which id."""
+    return item.outcome == UNKNOWN or (item.outcome == ACCEPTED and item.asset is None)
 
 
 def tally(operation: Operation, assets: Iterable[Asset], is_plan: bool) -> dict[str, int]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Callable
 from xml.etree import ElementTree
 
-from ...module_utils._errors import UNKNOWN
-from .assets import UNCHANGED, Asset, Run, counted, result_word
+from .assets import IN_DOUBT, UNCHANGED, Asset, Run, counted, result_word
 from .page import as_html
 from .plan import lists_and_rows
 from .text import shortened
@@ -74,8 +73,8 @@ def _add_suite(root: ElementTree.Element, run: Run, resource: str) -> None:
 def _kind(asset: Asset) -> str:
     """Return the element for the end of a case, '' for success; in doubt is an error."""
     if asset.failed:
-        return "error" if asset.outcome == UNKNOWN else "failure"
-    return "skipped" if asset.skipped or asset.outcome == UNKNOWN else ""
+        return "error" if asset.result == IN_DOUBT else "failure"
+    return "skipped" if asset.skipped or asset.result == IN_DOUBT else ""
 
 
 def _add_case(suite: ElementTree.Element, asset: Asset, kind: str) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
 from ...module_utils._fields import Params
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._secrets import printable
 from .._ledger.entries import PRESENT
-from .assets import ENDED, IN_DOUBT, Asset, Run
+from .assets import ENDED, Asset, Run
 from .report import run_in
 
 _MACHINE = VIRTUAL_MACHINE.operation.resource
@@ -54,9 +54,9 @@ def _entry_of(run: Run, asset: Asset) -> Params | None:
     if asset.resource != _MACHINE:
         # A role may be sent again, and the report lacks its known fields.
         return None
-    if asset.result == IN_DOUBT:
+    if asset.id is not None:
+        attributes = {"ip": asset.address} if asset.address else {}
+        return dict(named, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
+    if asset.outcome in (ACCEPTED, UNKNOWN):
         return dict(named, state=asset.outcome, sent=asset.body or {})
-    if asset.id is None:
-        return None
-    attributes = {"ip": asset.address} if asset.address else {}
-    return dict(named, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
+    return None

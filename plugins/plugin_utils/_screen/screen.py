@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 import textwrap
 import time
-from collections import Counter
 from itertools import chain
 from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
-from ...module_utils._errors import REJECTED, UNKNOWN, listing
+from ...module_utils._errors import REJECTED, listing
 from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
-from .assets import Asset, counted, tally
+from .assets import IN_DOUBT, Asset, counted, is_in_doubt, tally
 from .text import wrapped
 
 EMPTY = "the list is empty"
@@ -54,16 +53,16 @@ class Progress:
         now = self._clock()
         if now < self._due:
             return
-        outcomes = Counter(result.outcome for result in ended)
-        done = sum(outcomes.values())
+        done = len(ended)
+        rejected = sum(result.outcome == REJECTED for result in ended)
         rate = (done - self._done) / (now - self._last)
         self._last = now
         self._done = done
         self._due = now + _NEXT_LINE
         parts = [f"{self._noun}s: {settled + done:,} of {total:,}", f"{in_flight:,} in flight"]
-        parts.append(f"{outcomes[UNKNOWN]:,} in doubt")
-        if outcomes[REJECTED]:
-            parts.append(f"{outcomes[REJECTED]:,} rejected")
+        parts.append(f"{sum(map(is_in_doubt, ended)):,} in doubt")
+        if rejected:
+            parts.append(f"{rejected:,} rejected")
         parts.append(f"{rate:,.0f}/s")
         # At first the pace still rises, so that an estimate would be many times too long.
         if rate and self._lines:
@@ -142,7 +141,7 @@ def _problems(assets: list[Asset], width: int) -> list[str]:
 
 
 def _mark(asset: Asset) -> str:
-    if asset.outcome == UNKNOWN:
+    if asset.result == IN_DOUBT:
         return "?"
     return "x" if asset.failed else "!"
 

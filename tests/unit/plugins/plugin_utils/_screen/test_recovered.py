@@ -22,7 +22,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.re
     AboutList,
     Report,
 )
+from story.commands import Terminal
 from support.results import result_from
+from support.wire import Last, answer, running
 
 SERVICE = "https://service.example"
 MACHINE = VIRTUAL_MACHINES.sent.operation
@@ -61,6 +63,24 @@ def test_what_exists_in_any_report_is_present_and_the_rest_in_doubt(report):
     assert entries_in_reports([first]) == [found, entry("web02", "unknown", sent={})]
     later = entry("web02", "present", asset={"id": "i-2", "attributes": attributes})
     assert entries_in_reports([first, again]) == [found, later]
+
+
+@pytest.mark.parametrize("last", ["created", "met again", "skipped"])
+def test_a_machine_that_was_accepted_without_a_usable_answer_is_in_doubt(tmp_path, last):
+    """On the screen, in the report, and in a ledger that is begun anew from it."""
+    truncated = Last(answer(201, {"id": "i-1"})[:-1])
+    with running(lambda _sent: truncated) as service:
+        somebody = Terminal(tmp_path, service.url)
+        how = {"report": "fleet.json"}
+        ended = somebody.send_list(["web01"], "fleet.db", **how)
+        if last != "created":
+            how["in_doubt"] = "skip" if last == "skipped" else "fail"
+            ended = somebody.send_list(["web01"], "fleet.db", **how)
+    (machine,) = entries_in_reports([str(tmp_path / "fleet.json")])
+    assert (machine["name"], machine["state"]) == ("web01", "accepted")
+    counts = "virtual machines: 0 created, 0 unchanged, 1 in doubt, 0 rejected, 0 s"
+    assert counts in ended.lines
+    assert ("  ? web01" in ended.lines) is (last != "skipped")
 
 
 def test_what_is_no_report_of_a_run_is_refused(report, tmp_path):
