@@ -86,17 +86,19 @@ class Ledger(LedgerReader):
     def _compare_use(self, last: Use, read_only: bool) -> None:
         """Warn if the file was last used somewhere else, and record this use unless `read_only`."""
         now = self.database.use()
+        warnings = []
         if last != now:
-            self.place_warning = (
+            warnings.append(
                 f"{self.where} was last used as {last.path} on {last.host}; if that one is still"
                 " used, machines will be created twice"
             )
-        elif self.database.is_older():
-            self.place_warning = (
+        if self.database.is_older():
+            warnings.append(
                 f"{self.where} is older than when it was last used here, as a restored backup is;"
                 " machines that were created since then will be created twice"
             )
-        else:
+        self.place_warning = ". ".join(warnings)
+        if not warnings:
             return
         if not read_only:
             self.database.write([(sql.SET_USE, now)], Kind.END)

@@ -98,6 +98,7 @@ class SendingListAction(SendingAction):
             return plan
         with closing(open_ledger(location, read_only=True)) as ledger:
             plan.require_ledger(shown_location(location), ledger.ledger_id or None)
+            plan.require_history(ledger.count_history())
         return plan
 
     def _open_recording(

@@ -35,6 +35,12 @@ class ApprovedPlan:
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
 
+    def require_history(self, rows: int) -> None:
+        """Raise InvalidInput for a ledger with fewer rows of history than when the plan was made."""
+        if rows < self.history_rows:
+            why = "was made with more of the ledger's history, so the ledger is older now, as a"
+            raise InvalidInput("approved", f"{self.path!r} {why} restored backup is. {_CHECK}")
+
     def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
         """Raise InvalidInput unless the plan was made against this ledger; None: no ledger."""
         is_same = self.ledger_id == ledger_id
@@ -75,9 +81,8 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
     }
     rows = run.history_rows
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
-        raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
-    if len(bodies) < len(sent):
+    is_number = isinstance(rows, int) and not isinstance(rows, bool) and 0 <= rows <= _MOST_ROWS
+    if not is_number or len(bodies) < len(sent):
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
     return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
 
