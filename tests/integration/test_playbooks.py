@@ -404,12 +404,47 @@ def test_create_fleet_takes_each_variable_of_the_role(ansible_once, service, pla
     assert {path.name for path in ansible_once.directory.iterdir()} >= {"l.db", "fleet.json"}
 
 
-def test_a_ledger_that_create_fleet_must_not_make_is_not_made(ansible_once, service):
+@pytest.mark.parametrize("variable", ["ledger_create", "fleet_ledger_create"])
+def test_a_ledger_that_create_fleet_must_not_make_is_not_made(ansible_once, service, variable):
     ansible_once.inventory = {"all": {"children": {"fleet": {"hosts": {"web01": NONE}}}}}
-    run = ansible_once.playbook(FLEET, "-e", "ledger=l.db", "-e", "fleet_ledger_create=false")
+    run = ansible_once.playbook(FLEET, "-e", "ledger=l.db", "-e", f"{variable}=false")
     assert run.rc != 0
     assert "fleet_ledger_create" in run.output
     assert service.conversation() == []
+    assert not (ansible_once.directory / "l.db").exists()
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("playbook", "more"),
+    [
+        ("create_virtual_machine", ["virtual_machine_name=web01"]),
+        (
+            "update_cassandra_application_role",
+            ["application_role_id=role-1", "application_role_description=one"],
+        ),
+        ("settle", ["file=machines.csv"]),
+        ("ledger_from_report", ["report=fleet.json"]),
+    ],
+)
+def test_a_ledger_that_no_playbook_may_make_is_not_made(ansible_once, service, playbook, more):
+    (ansible_once.directory / "machines.csv").write_text("name,id\nweb01,i-1\n", encoding="utf-8")
+    made = ansible_once.directory / "made.db"
+    machine = {
+        "name": "Create",
+        "infrastructure.services.compute_virtual_machines": {
+            "virtual_machines": [{"name": "web01"}],
+            "ledger": str(made),
+            "report": "fleet.json",
+        },
+    }
+    ansible_once.tasks(json.dumps([machine])).ok()
+    given = [
+        word for each in ("ledger=l.db", "ledger_create=false", *more) for word in ("-e", each)
+    ]
+    run = ansible_once.playbook(f"infrastructure.services.{playbook}", *given)
+    assert run.rc != 0
+    assert "ledger_create" in run.output
     assert not (ansible_once.directory / "l.db").exists()
 
 

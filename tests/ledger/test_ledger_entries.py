@@ -374,3 +374,13 @@ def test_a_name_with_a_nul_is_refused_by_its_item(edit, state):
         edit(adopted("web01"), machine("web\x0002", state=state, **asset))
     assert "[1] (web 02): name: contains a NUL character" in refused.value.msg
     assert edit.ledger.get(Key(URL, CREATE, "web01")) is None
+
+
+def test_an_item_with_two_faults_is_one_item_and_its_name_is_printable(edit):
+    edit(adopted("web01"))
+    wrong = machine("web\x1b02", asset={"id": "id-web01", "name": "web01"})
+    with pytest.raises(ServicesError) as refused:
+        edit(wrong)
+    msg = refused.value.msg
+    assert msg.startswith("entries: 1 item is invalid: [0] (web 02): asset: its id, id-web01, is ")
+    assert "but the entry is for web 02." in msg

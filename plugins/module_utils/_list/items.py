@@ -15,7 +15,7 @@ from typing import Any, Mapping
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
 from .._fields import Params, json_differences
 from .._result import Json
-from .._secrets import Secrets, for_message
+from .._secrets import Secrets, for_message, printable
 from .._task.options import MOST_AT_ONCE, in_range, settings_from
 from .._task.specs import ModuleSpec
 from .._task.task import ListRecorder, Planned, Task
@@ -96,6 +96,7 @@ class Faults:
 
     def add(self, number: int, item: object, msg: str) -> None:
         """Add a fault of one item; raise InvalidInput at once for a module without a list."""
+        msg = printable(msg)  # names are any text
         if not self._spec.option:
             raise InvalidInput(msg)
         label = place_of(number, item)
@@ -110,7 +111,7 @@ class Faults:
         """Raise InvalidInput if there are faults."""
         if not self._items:
             return
-        count = sum(len(items) for items in self._items.values())
+        count = len({item for items in self._items.values() for item in items})
         items_are = "item is" if count == 1 else "items are"
         faults = [f"{listing(items)}: {msg}" for msg, items in self._items.items()]
         told = listing(faults, MAX_FAULTS, "; ")
