@@ -29,7 +29,10 @@ _TAKES = "__variables"  # the names of all variables that the playbook takes
 
 _FLEET = "infrastructure.services.fleet"
 _PREFIX = "fleet_"  # of the names of its variables
-_SIMILARITY = 0.75  # from which on a name counts as misspelled, at most 1
+# From which on a name is like another one, and from which on it is another one with a typo; at most 1.
+_SIMILARITY, _TYPO = 0.75, 0.9
+# Words that people add to the name of a variable.
+_FILLERS = ("db", "file", "id", "path", "uri", "url")
 
 
 def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[str, str]:
@@ -60,10 +63,31 @@ def _names_of_role(directory: str) -> dict[str, str]:
 
 def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield unknown variables that look like those of a playbook, each with a hint."""
-    for name in sorted(given):
-        near = get_close_matches(name, takes, 1, _SIMILARITY)
-        if near and name not in takes and not name.startswith("_"):
-            yield name, f"did you mean {near[0]}?"
+    for name in sorted(set(given).difference(takes)):
+        meant = "" if name.startswith("_") else _meant(name, takes)
+        if meant:
+            yield name, f"did you mean {meant}?"
+
+
+def _meant(name: str, takes: Iterable[str]) -> str:
+    """Return the variable of a playbook that an unknown name looks like, '' if there is none.
+
+    It may be misspelled, longer (`ledger_file`), shorter (`attributes`), or have another beginning
+    (`vm_attributes`).
+    """
+    typo = get_close_matches(name, takes, 1, _TYPO)
+    words = name.lower().split("_")
+    others = [known for known in takes if _has_words_of(words, known.split("_"))]
+    near = typo or others or get_close_matches(name, takes, 1, _SIMILARITY)
+    return near[0] if near else ""
+
+
+def _has_words_of(words: list[str], known: list[str]) -> bool:
+    """Return whether the words of an unknown name are those of a known one, but for a few."""
+    is_longer = words[:-1] == known and words[-1] in _FILLERS
+    is_shorter = set(words) <= set(known)
+    has_other_beginning = 1 < len(words) < len(known) and words[-1] == known[-1]
+    return is_longer or is_shorter or has_other_beginning
 
 
 def _unknown_to_role(

@@ -90,6 +90,24 @@ def test_a_misspelled_variable_of_the_command_line_is_refused(wrong):
 
 
 @pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("ledger_file", "ledger"),
+        ("ledger_path", "ledger"),
+        ("LEDGER", "ledger"),
+        ("url", "base_url"),
+        ("attributes", "virtual_machine_attributes"),
+        ("vm_attributes", "virtual_machine_attributes"),
+        ("virtual_machine", "virtual_machine_attributes"),
+    ],
+)
+def test_a_variable_with_a_word_more_or_less_is_refused(wrong, meant):
+    """It would be ignored, and a machine be created without its ledger or attributes."""
+    with pytest.raises(InvalidInput, match=f"^{wrong}: .*; did you mean {meant}\\?$"):
+        names_in_role({**PLAYBOOK, wrong: 1}, [wrong])
+
+
+@pytest.mark.parametrize(
     "other", ["ledger", "env", "team", "cpu", "application_role_attributes", "ansible_become"]
 )
 def test_other_variables_are_for_inventories(other):
