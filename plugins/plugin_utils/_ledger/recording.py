@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Iterator
 
@@ -89,15 +89,17 @@ class Recording:
     def _plan(self, task: Task, entry: Entry | None) -> Planned:
         """Return a task with its plan, once no other task is working on its asset."""
         if entry and entry.state == INTENT and not self._check_mode:
-            entry = self._left_by_others(key_of(task))
+            entry = self._left_by_others(task)
         return decisions.plan_with(task, entry, self._shown)
 
-    def _left_by_others(self, key: Key) -> Entry | None:
+    def _left_by_others(self, task: Task) -> Entry | None:
         """Wait for the task that is working on an asset, and return the entry that it left.
 
-        A list returns None at once, and begins the asset later.
+        A list returns None at once, and tries the asset again later, unless it needs the entry for
+        its plan.
         """
-        if not self.ledger.lock(key, wait=self._waits):
+        key = key_of(task)
+        if not self.ledger.lock(key, wait=self._waits or task.wanted.is_complete):
             return None
         try:
             return self.ledger.get(key)
@@ -177,6 +179,14 @@ class ListRecording(Recording):
         super().__init__(ledger, secrets, run, check_mode)
         self._approved_after = approved_after
         self._writer = self._queue = Queue(ledger)
+
+    def look_up(self, tasks: list[Task]) -> list[Planned]:
+        """Return the tasks as Recording does; from then on threads use the ledger."""
+        planned = super().look_up(tasks)
+        # They wait to the end: only the main thread receives signals.
+        waiting = self.ledger.database.waiting
+        self.ledger.wait_like(waiting._replace(interruptible=nullcontext))
+        return planned
 
     def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
         """Return a task as Recording does; raise ServicesError if its new plan is not approved."""

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._fields import Params
@@ -38,8 +37,7 @@ def open_own_ledger(action: Action, params: Params, location: str, read_only: bo
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
         ledger = _open_for_run(location, read_only, _required_by(action, params))
-    # Its threads wait to the end: only the main thread receives signals.
-    ledger.wait_like(waiting_of(action)._replace(interruptible=nullcontext))
+    ledger.wait_like(waiting_of(action))
     show_news(action, ledger, location, read_only)
     return ledger
 

@@ -81,8 +81,8 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
     }
     rows = run.history_rows
-    is_number = isinstance(rows, int) and not isinstance(rows, bool) and 0 <= rows <= _MOST_ROWS
-    if not is_number or len(bodies) < len(sent):
+    is_damaged = len(bodies) < len(sent) or isinstance(rows, bool)
+    if is_damaged or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
     return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
 

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -18,8 +22,20 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+    Entry,
+    Key,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_list
+from ledger.entries import put
 from story.commands import Terminal
+from support.wire import answer, running
 
 OPTIONS = {"base_url": "https://s", "access_token": "token", "virtual_machines": [{"name": "a"}]}
 
@@ -76,3 +92,39 @@ def test_why_a_list_has_to_end(monkeypatch, caught, is_late, is_orphan, why):
     keywords = SimpleNamespace(timeout=3)
     action = SimpleNamespace(signals=signals, keywords=keywords, spec=VIRTUAL_MACHINES)
     assert send_list.ListPlace(action).why_to_stop() == why
+
+
+def test_a_list_waits_for_the_asset_of_another_run_if_it_sends_the_whole_asset(tmp_path):
+    """Without the entry that the other run leaves, nobody knows what the whole asset is."""
+    path = str(tmp_path / "ledger.db")
+    with running(lambda sent: answer(200, {"id": "role-1", **json.loads(sent.body)})) as service:
+        key = Key(service.url, "cassandra_application_role", "role-1")
+        asset = {"id": "role-1", "name": "orders", "attributes": {"login": True}}
+        begun = Entry(INTENT, {"name": "orders"}, {})
+        with closing(open_ledger(path)) as others:
+            put(others, key, begun)
+            others.lock(key, wait=True)
+            other = threading.Thread(target=end_after, args=(0.3, others, key, asset))
+            other.start()
+            ended = Terminal(tmp_path, service.url).run(
+                "cassandra_application_roles",
+                {
+                    "base_url": service.url,
+                    "access_token": "a-token-of-this-test",
+                    "application_roles": [
+                        {"id": "role-1", "description": "one", "send": "complete"}
+                    ],
+                    "ledger": path,
+                },
+            )
+            other.join()
+    assert ended.result["counts"]["changed"] == 1
+    (sent,) = service.sent
+    assert json.loads(sent.body) == {**asset, "description": "one"}
+
+
+def end_after(seconds: float, ledger: Ledger, key: Key, asset: dict) -> None:
+    """Record that the other run has ended, and release the asset."""
+    time.sleep(seconds)
+    put(ledger, key, Entry(DONE, {"name": "orders"}, asset))
+    ledger.release(key)
