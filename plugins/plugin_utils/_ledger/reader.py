@@ -107,8 +107,7 @@ class LedgerReader:
         if new:
             raise LedgerLost(
                 f"ledger: in {self.where} the entries of {base_url} were moved to {new.base_url}"
-                f" ({new.by}, {new.at}), so nothing was sent or changed. Set base_url to"
-                f" {new.base_url}"
+                f" ({new.by}, {new.at}). Set base_url to {new.base_url}"
             )
 
     def history(self, base_url: str, resource: str, names: Iterable[str]) -> dict[str, list[Ended]]:
