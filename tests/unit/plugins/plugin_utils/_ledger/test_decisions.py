@@ -109,4 +109,5 @@ def test_the_page_lists_every_transition_and_no_other():
     }  # each may be sent again: an update, or with force
     ended = {(INTENT, state or NONE) for state in AFTER.values()}
     confirmed = {(state, DONE) for state in STATES if state != DONE}
-    assert listed == begun | ended | confirmed
+    adopted = {(NONE, DONE), (NONE, UNKNOWN)}  # the latter from a report
+    assert listed == begun | ended | confirmed | adopted
