@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
     OUTCOMES,
+    UNKNOWN,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     Wanted,
