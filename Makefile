@@ -25,7 +25,7 @@ help: ## List the targets
 demo: ## Install the collection and show it at work against the emulator, on one screen
 	@$(STEP) demo tests/tools/demo
 
-# make matrix runs the tests marked `matrix`; .ci/run runs everything but stress and bench.
+# make matrix runs the tests marked `matrix`; .ci/run names what it leaves out.
 test: artifact ## Run every test that a contributor needs, less than 7 minutes on two cores
 	@$(STEP) "make test" python tests/tools/parts.py .build/test \
 		"pytest=$(PYTEST) --parts $(PARALLEL) --ignore=tests/page tests" \

@@ -140,8 +140,8 @@ options:
   retry_max_delay:
     description:
       - Longest wait in seconds before a further attempt; V(0) means no waiting. More than a day counts as a day.
-      - A C(Retry-After) of the service is honoured up to this value; a longer one ends the task.
-      - A wait of a second or more is said on the screen, except by a task that runs on its target or has C(no_log).
+      - A C(Retry-After) of the service is respected up to this value; a longer one ends the task.
+      - A wait of a second or more is shown on the screen, except by a task that runs on its target or has C(no_log).
     type: float
     default: 30
   ledger:

@@ -21,6 +21,7 @@ options:
     description:
       - Once the outcome of this many requests of the task is unknown, no further item is started. V(0) means no limit,
         but the task still ends when nothing gets through any more.
+      - A machine that was accepted without a usable answer does not count here, but for O(max_failures).
     type: int
     default: 1
   max_failures:
@@ -32,7 +33,7 @@ options:
     description:
       - The fields of each asset to return in RV(results) and in the facts, by their dotted names, such as
         V(id), V(name) and V(attributes.ip). If not given, the whole asset is returned, and with an empty list nothing
-        of it. O(ledger) has all of it anyway.
+        of it. O(ledger) always records the whole asset.
       - AWX and ansible-runner drop a result of more than 700,000 characters; a thousand whole assets are longer. With
         V(id) alone and O(results=problems), ten thousand fit.
     type: list
@@ -48,7 +49,6 @@ options:
       - all
       - problems
     default: all
-    version_added: 1.0.0
   defaults:
     description:
       - What all items have in common; it is merged into each item, attributes included. The values of an item take
@@ -72,7 +72,7 @@ options:
         C(.html) say the same as JUnit XML and as a page for people.
       - In check mode they are the plan, which never replaces the report of a run. They are called C(fleet.plan.json),
         C(fleet.plan.xml) and C(fleet.plan.html) for V(fleet.json); C(fleet.plan.md) is Markdown for a merge request.
-      - All are replaced, but a task adds to what other tasks of the same run wrote, on any host.
+      - The first task of a run replaces the files of the run before; later tasks add to them.
       - An existing file must be empty or such a report. Any other file, a device and the files of O(ledger) are
         refused, and nothing is sent.
       - They are written when the task ends, also when a signal ends it. After C(kill -9), O(ledger) has the results,
@@ -88,7 +88,7 @@ options:
       - The plan that was approved, a file on the controller that O(report) wrote in check mode as C(fleet.plan.json).
       - Nothing is sent unless each asset that would be sent is in this plan with the same body; all others are named,
         each with the fields that differ and both values. What O(ledger) has already needs no approval.
-      - A file that is no plan, or a plan for another service, is refused. Check mode checks it likewise.
+      - A file that is no plan, or a plan for another service, is refused. Check mode checks it as well.
       - A relative path is resolved as that of O(report).
     type: path
 notes:

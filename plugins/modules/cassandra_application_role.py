@@ -140,7 +140,7 @@ EXAMPLES = r"""
   rescue:
     - name: Say what is known
       ansible.builtin.fail:
-        msg: "{{ role.msg }} ({{ role.outcome | default('not_sent') }})"
+        msg: "{{ role.msg }} ({{ role.outcome | default('unknown') }})"
 """
 
 RETURN = r"""

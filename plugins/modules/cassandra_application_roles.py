@@ -112,8 +112,6 @@ results:
     plan:
       description:
         - The plan for the next run. V(update), send the request. V(keep), nothing, since it is already as requested.
-          V(differs), nothing either, although O(ledger) has it with different values. V(in_doubt), O(ledger) does not
-          know how an earlier task ended.
       returned: in check mode
       type: str
       sample: update

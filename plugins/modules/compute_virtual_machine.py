@@ -139,7 +139,7 @@ EXAMPLES = r"""
     - name: Stop, since the machine may exist
       ansible.builtin.fail:
         msg: "{{ web03.msg }}"
-      when: web03.outcome | default('not_sent') in ['accepted', 'unknown']
+      when: web03.outcome | default('unknown') in ['accepted', 'unknown']
 """
 
 RETURN = r"""

@@ -58,7 +58,7 @@ options:
         may be omitted.
       - For a virtual machine it must have the C(id) that the service shows.
       - What it leaves out of an entry in doubt is recorded as it was sent, with a warning that names it, so the id is
-        enough. A field that is null is not left out. Other fields that are not given are recorded as null.
+        enough. A null counts as given, and is recorded as null. Other fields that are not given are recorded as null.
       - An entry that is done keeps the fields that it leaves out. Its id cannot be replaced; if that machine is gone,
         forget the entry first.
       - The attributes have the types of those of the resource (V('4') from a CSV file becomes V(4)). Attributes that
@@ -192,7 +192,9 @@ sent:
     attributes:
       cpu: 4
 changed_at:
-  description: When the entry was last written, in UTC; null when there is no entry.
+  description:
+    - When the entry was last written, in UTC; null when there is no entry, empty for an entry that check mode only
+      predicts.
   returned: on success
   type: str
   sample: '2026-01-02T03:04:05Z'

@@ -200,7 +200,7 @@ entries:
       returned: always
       sample: '2026-01-02T03:04:05Z'
     by:
-      description: Who wrote it, as user@controller; empty when version 1.0.0 wrote it.
+      description: Who wrote it, as user@controller.
       type: str
       returned: always
       sample: deploy@controller-1
@@ -255,7 +255,9 @@ entries:
           returned: always
           sample: 504
         message:
-          description: The message of the task when it failed, empty when it succeeded.
+          description:
+            - The message of the task when it failed, empty when it succeeded. An edit has V(by ledger_entry), a change
+              of the service URL C(by ledger_move) with both URLs.
           type: str
           returned: always
           sample: ''
@@ -279,13 +281,13 @@ ledger_id:
   type: str
   sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
 exists:
-  description: Whether there is a ledger. One that does not exist has no entries and raises a warning.
+  description: Whether there is a ledger. One that does not exist has no entries, and a line on the screen says so.
   returned: on success
   type: bool
 text:
   description:
     - The same for people, as lines. A table, then what to do about the entries in doubt, with the commands of the first
-      ten.
+      five.
     - The playbook C(infrastructure.services.show_ledger) prints it.
   returned: on success
   type: list

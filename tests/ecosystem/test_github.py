@@ -68,7 +68,7 @@ def test_the_plan_of_the_merged_request_is_fetched(repository):
         ("expired", "The plan of pull request 7 has expired."),
         ("direct push", f"{OTHER} is not the merge of a pull request, so no plan was approved."),
         ("contained", f"{OTHER} is not the merge of a pull request, so no plan was approved."),
-        ("outdated", "Run 9 has carried out a newer commit, so this one is outdated."),
+        ("outdated", "Run 9 has applied a newer commit, so this one is outdated."),
     ],
 )
 def test_without_the_plan_of_the_merged_request_nothing_is_sent(repository, case, said):
@@ -246,7 +246,7 @@ def test_two_merges_whose_plans_do_not_know_each_other(story, service):
     assert "1 created, 1 unchanged" in ended.output
     ended = story.merge(7, HEAD, first, 1)
     assert not ended.is_ok
-    assert "Run 2 has carried out a newer commit" in ended.output
+    assert "Run 2 has applied a newer commit" in ended.output
     assert sorted(body["name"] for body in service.bodies()) == ["a1", "b1"]
 
 

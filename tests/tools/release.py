@@ -30,6 +30,8 @@ STATED = {
     "README.md": r"infrastructure-services-{version}\.tar\.gz",
     "changelogs/changelog.yaml": r"^  {version}:$",
     "CHANGELOG.md": r'^<a id="v{anchor}"></a>$',
+    "docs/ci/github.yml": r"infrastructure\.services:=={version}$",
+    "docs/ci/gitlab-ci.yml": r"infrastructure\.services:=={version}$",
 }
 GALAXY = str(Path(sys.executable).parent / "ansible-galaxy")
 SEMANTIC = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
     OUTCOMES,
+    UNKNOWN,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     Wanted,
@@ -109,4 +110,5 @@ def test_the_page_lists_every_transition_and_no_other():
     }  # each may be sent again: an update, or with force
     ended = {(INTENT, state or NONE) for state in AFTER.values()}
     confirmed = {(state, DONE) for state in STATES if state != DONE}
-    assert listed == begun | ended | confirmed
+    adopted = {(NONE, DONE), (NONE, UNKNOWN)}  # the latter from a report
+    assert listed == begun | ended | confirmed | adopted
