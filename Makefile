@@ -51,7 +51,7 @@ matrix: artifact ## Run what depends on ansible-core on 2.16 to 2.22, with sanit
 
 stress: artifact ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
 	@$(STEP) foreign tests/tools/foreign
-	@$(STEP) stress $(PYTEST) --parts --ignore=tests/page tests -m stress -n 2 --dist worksteal
+	@$(STEP) stress $(PYTEST) --parts --junitxml=.build/stress.xml --ignore=tests/page tests -m stress -n 2 --dist worksteal
 	@$(STEP) libraries tests/tools/libraries -n 2
 
 reliability: artifact ## Write the table of faults into docs/reliability.md

@@ -34,9 +34,10 @@ def test_at_random(cast, kinds):
 
 @pytest.mark.stress
 @pytest.mark.parametrize(("cast", "kinds"), SETTINGS, ids=IDS)
-def test_every_path(cast, kinds):
+def test_every_path(cast, kinds, record_property):
     most, paths = PATHS[cast, kinds]
     count = every_path(most, lambda path: _require_none(problems_of(cast, kinds, path, FAULTS)))
+    record_property("paths", count)  # make stress writes it into .build/stress.xml
     assert paths / 2 < count < paths * 2, "tests/explore/counted.py says how many there are"
 
 
