@@ -21,7 +21,7 @@ PATHS = {
     ("a move and two tasks", ("server", "server")): (1, 326),
     ("a task and a list", ("file", "file")): (3, 8_757),
     ("a task and a list", ("server", "server")): (3, 63_614),
-    ("a task that loses its session, and a user", ("server", "server")): (3, 48_384),
+    ("a task that loses its session, and a user", ("server", "server")): (3, 22_850),
     ("an update that loses its session, and one that is killed", ("server", "server")): (3, 2_262),
     ("three tasks", ("file", "file")): (3, 22_488),
     ("three tasks", ("server", "server")): (3, 116_122),
@@ -38,7 +38,7 @@ PATHS = {
     ("two tasks and a user", ("file", "file")): (3, 18_504),
     ("two tasks and a user", ("server", "server")): (3, 102_085),
     ("two updates", ("file", "file")): (3, 4_722),
-    ("two updates", ("server", "server")): (3, 50_535),
+    ("two updates", ("server", "server")): (3, 24_564),
     ("two users", ("file", "file")): (3, 9_421),
     ("two users", ("server", "server")): (2, 14_228),
 }
