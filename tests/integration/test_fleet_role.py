@@ -437,7 +437,7 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     said = (
         ansible_once.playbook(yaml.safe_dump([of_fleet(machines, **plan)]), "--check").ok().output
     )
-    assert "\nplan: fleet.plan.html, .json, .md\n" in said
+    assert "\nplan: fleet.plan.html, .json, .md, .xml\n" in said
     approved = dict(plan, fleet_approved="fleet.plan.json")
     other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
     told = "2 not approved as listed now: vm2: attributes.cpu (8 now, 4 approved); VM1: the plan does not send it."
