@@ -48,6 +48,11 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
+def quantity(count: int, noun: str) -> str:
+    """Return a number of things in words, such as `1 request` or `1,000 requests`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> str:
     """Return the first parts of a list for a message, and how many more there are."""
     more = f" and {len(parts) - most:,} more" if len(parts) > most else ""

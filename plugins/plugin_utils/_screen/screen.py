@@ -15,7 +15,7 @@ from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
-from ...module_utils._errors import REJECTED, UNKNOWN, listing
+from ...module_utils._errors import REJECTED, UNKNOWN, listing, quantity
 from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
@@ -44,13 +44,14 @@ class Progress:
         self._lines = 0
         self._due = self._last + _FIRST_LINE
 
-    def show(self, status: ListStatus) -> None:
-        """Show the progress, if it is time to."""
+    def show(self, status: ListStatus, by_ctrl_c: bool) -> None:
+        """Show the progress, if it is time to; `by_ctrl_c`: whether Ctrl-C ends the list."""
         total, settled, ended, in_flight, is_ending = status
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
-            second = "a second Ctrl-C leaves them in doubt"
-            self._say(f"waiting up to {GRACE:g} s for {in_flight:,} requests; {second}")
+            them = "it" if in_flight == 1 else "them"
+            second = f"; a second Ctrl-C leaves {them} in doubt" if by_ctrl_c else ""
+            self._say(f"waiting up to {GRACE:g} s for {quantity(in_flight, 'request')}{second}")
         now = self._clock()
         if now < self._due:
             return

@@ -228,7 +228,7 @@ def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     for _moment, done in times:
-        progress.show(ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False))
+        progress.show(ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False), False)
     assert lines == said
 
 
@@ -236,19 +236,30 @@ def test_progress_says_how_many_were_rejected_once_there_are_any():
     clock, lines = iter([0.0, 2.0]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     ended = [result_from(item) for item in (CREATED, CREATED, lost("rejected"))]
-    progress.show(ListStatus(10_000, 8_000, ended, 256, is_ending=False))
+    progress.show(ListStatus(10_000, 8_000, ended, 256, is_ending=False), False)
     assert lines == [
         "virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s"
     ]
 
 
-def test_a_list_that_is_ended_says_once_what_it_waits_for():
+@pytest.mark.parametrize(
+    ("by_ctrl_c", "in_flight", "line"),
+    [
+        (True, 4, "waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"),
+        (True, 1, "waiting up to 10 s for 1 request; a second Ctrl-C leaves it in doubt"),
+        # The keyword timeout, SIGTERM, a crash, or the death of the parent.
+        (False, 4, "waiting up to 10 s for 4 requests"),
+        (False, 1, "waiting up to 10 s for 1 request"),
+    ],
+)
+def test_a_list_that_is_ended_says_once_what_it_waits_for(by_ctrl_c, in_flight, line):
     lines = []
     progress = Progress("virtual machine", lines.append, lambda: 0.0)
-    progress.show(ListStatus(500, 0, [], 0, is_ending=True))  # there is nothing to wait for
+    nothing = ListStatus(500, 0, [], 0, is_ending=True)  # there is nothing to wait for
+    progress.show(nothing, by_ctrl_c)
     for _time in range(3):
-        progress.show(ListStatus(500, 0, [], 4, is_ending=True))
-    assert lines == ["waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
+        progress.show(ListStatus(500, 0, [], in_flight, is_ending=True), by_ctrl_c)
+    assert lines == [line]
 
 
 EVIL = (
