@@ -63,4 +63,8 @@ def entries_in(file: str, delimiter: str = "") -> object:
     problem = why_unreadable(text)
     if problem:
         raise InvalidInput("file", f"{printable(file)} {problem}")
-    return read_csv(text, entries=True, layout=Layout(delimiter))
+    layout = Layout(delimiter)
+    try:
+        return read_csv(text, entries=True, layout=layout)
+    except InvalidInput as error:  # it names the filter, which the user of a playbook never wrote
+        raise InvalidInput("file", f"{printable(file)}: {error.problem}") from None
