@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing, quantity
 from .._result import Json, Result
 from .._secrets import for_message
 from .._task.specs import ModuleSpec
@@ -160,8 +160,8 @@ class ListResult:
             names = listing([str(item.item) for item in failed])
             parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
         if counts["not_begun"]:
-            changed = f"{counts['changed']:,} were {done}, " if counts["changed"] else ""
-            parts.append(f"{changed}{counts['not_begun']:,} were not started: {self._reason}.")
+            changed = f"{_were(counts['changed'])} {done}, " if counts["changed"] else ""
+            parts.append(f"{changed}{_were(counts['not_begun'])} not started: {self._reason}.")
         return " ".join([*parts, next_step])
 
     def _same_ids(self) -> list[str]:
@@ -185,7 +185,8 @@ class ListResult:
             unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
         if more > 0:
-            return [*unique[:_MOST_WARNINGS], f"And {more:,} more warnings; results has them."]
+            told = f"And {quantity(more, 'more warning')}; results has them."
+            return [*unique[:_MOST_WARNINGS], told]
         return unique
 
 
@@ -196,6 +197,10 @@ def _message_of(result: Result) -> Message:
     assets = [warning.asset for warning in result.warnings if warning.asset]
     text = " ".join(warning.text for warning in result.warnings)
     return Message(text, assets[0] if assets else "")
+
+
+def _were(count: int) -> str:
+    return f"{count:,} {'was' if count == 1 else 'were'}"
 
 
 def _known_effects(failed: list[Result]) -> str:

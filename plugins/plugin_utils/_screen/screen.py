@@ -138,7 +138,7 @@ def _problems(assets: list[Asset], width: int) -> list[str]:
         lines += [f"  {mark} {line}" for line in wrapped(listing(names), width - 4)[:2]]
         lines += [f"      {line}" for line in wrapped(cause, width - 6)]
     if len(by_cause) > _MOST_PROBLEMS:
-        lines.append(f"  and {len(by_cause) - _MOST_PROBLEMS:,} more causes")
+        lines.append(f"  and {quantity(len(by_cause) - _MOST_PROBLEMS, 'more cause')}")
     return lines + commands(assets)
 
 

@@ -132,11 +132,12 @@ def test_items_with_one_cause_are_named_together():
     assert lines[2:4] == ["      status 403: not allowed.", "  ? other"]
 
 
-def test_of_many_causes_ten_are_shown():
-    items = {f"vm{number}": lost("rejected", Message(f"cause {number}")) for number in range(30)}
+@pytest.mark.parametrize(("causes", "more"), [(30, "20 more causes"), (11, "1 more cause")])
+def test_of_many_causes_ten_are_shown(causes, more):
+    items = {f"vm{each}": lost("rejected", Message(f"cause {each}")) for each in range(causes)}
     lines = result_lines(OPERATION, listed(items), 1, 80)
     assert len(lines) == 1 + 2 * 10 + 1
-    assert lines[-1] == "  and 20 more causes"
+    assert lines[-1] == f"  and {more}"
 
 
 def test_what_was_not_started_is_counted_and_what_had_nothing_to_do_is_unchanged():
