@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing, quantity
 from .._result import Json, Result
-from .._secrets import for_message
+from .._secrets import for_message, printable
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
@@ -52,6 +52,7 @@ class ListResult:
         self._labels = labels
         self._fields = fields
         self._noun = spec.sent.operation.noun
+        self._label = spec.sent.operation.label
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
@@ -85,7 +86,7 @@ class ListResult:
         """Add an item that was not started; it keeps its plan."""
         self._reason = reason
         before = self._items[number]
-        asset = f"{self._noun} {self._labels[number]}"
+        asset = self._label(self._labels[number])
         msg = Message(f"it was not started: {reason}. Nothing was sent for it.", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
         self.add(number, result)
@@ -157,7 +158,7 @@ class ListResult:
         failed = [item for item in self._items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
-            names = listing([str(item.item) for item in failed])
+            names = listing([printable(str(item.item)) for item in failed])
             parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
         if counts["not_begun"]:
             changed = f"{_were(counts['changed'])} {done}, " if counts["changed"] else ""
@@ -173,7 +174,8 @@ class ListResult:
         warnings = []
         for found, names in named.items():
             if len(names) > 1:
-                same = f"{self._noun}s {listing(names)} have the same id, {for_message(found)}"
+                printed = listing([*map(printable, names)])
+                same = f"{self._noun}s {printed} have the same id, {for_message(found)}"
                 warnings.append(f"{same}: look up which of them exist.")
         return warnings[:_MOST_WARNINGS]
 
@@ -181,8 +183,9 @@ class ListResult:
         """Return the warnings about items, the same one about several of them once."""
         unique = []
         for (said, is_of_each), (name, *others) in self._item_warnings.items():
-            same = f" (the same is true of {listing(others)})" if others else ""
-            unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
+            printed = listing([*map(printable, others)])
+            same = f" (the same is true of {printed})" if others else ""
+            unique.append(f"{self._label(name)}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
         if more > 0:
             told = f"And {quantity(more, 'more warning')}; results has them."

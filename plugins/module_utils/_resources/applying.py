@@ -35,7 +35,7 @@ def apply_plan(
     Raise ServicesError if the asset is recorded with other values, and the task fails on that.
     """
     operation = resource.operation
-    title = f"{operation.noun} {wanted.key}"
+    title = operation.label(wanted.key)
     body = b"" if plan.settled else strict_json.encode(plan.body, "the body")
     request = client.build_request(operation, wanted.segment, body)
     about: dict[str, Any] = {

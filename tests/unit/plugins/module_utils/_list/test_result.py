@@ -43,3 +43,18 @@ def test_one_warning_too_many_is_one_more_warning():
         warnings = (Message(f"warning {number}", f"{MACHINE} vm{number}"),)
         result.add(number, Result(warnings=warnings))
     assert result.done().warnings[-1] == "And 1 more warning; results has them."
+
+
+def test_no_message_about_a_list_has_the_line_break_of_a_name():
+    result = ListResult(VIRTUAL_MACHINES, ["a\nb", "c\nd", "e\nf"], None)
+    warnings = (Message("it came back different", f"{MACHINE} a b"),)
+    for number in range(2):
+        result.add(number, Result(outcome=ACCEPTED, warnings=warnings, asset={"id": "1"}))
+    result.skip(2, "the list stopped")
+    result.add(0, Result(outcome="rejected", failed=True, msg=Message("no")))
+    done = result.done()
+    (_a, _c, skipped) = done.results
+    shown = [str(done.msg), *map(str, done.warnings), str(skipped.msg)]
+    assert all(each.isprintable() for each in shown)
+    assert str(skipped.msg).startswith("virtual machine e f: ")
+    assert skipped.item == "e\nf"
