@@ -402,7 +402,9 @@ def test_one_lost_answer_among_500_machines_fits_on_one_screen(ansible_once, ser
         yaml.safe_dump([of_fleet(LIST["virtual_machines"]) if front == "role" else OF_MODULE])
     )
     assert run.rc == 2
-    counts = r"\nvirtual machines: 4\d\d created, 0 unchanged, 1 in doubt, 0 rejected, "
+    counts = (
+        r"\nvirtual machines: 4\d\d created, (0 unchanged, )?1 in doubt, (0 rejected, )?\d+ (s|not)"
+    )
     assert re.search(counts, run.output)
     assert (
         "  To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=" in run.output
@@ -421,10 +423,7 @@ def test_what_is_skipped_and_what_differs_is_named_on_one_screen(ansible_once, s
     )
     listed = [{**machine, "attributes": {"cpu": 8}} for machine in machines]
     run = ansible_once.playbook(yaml.safe_dump([of_fleet(listed, fleet_in_doubt="skip")])).ok()
-    assert (
-        "virtual machines: 0 created, 0 unchanged, 4 in doubt, 0 rejected, 116 differs,\n"
-        in run.output
-    )
+    assert re.search(r"\nvirtual machines: 4 in doubt, 116 differs, \d+ s\n", run.output)
     assert rows(run.output) <= 60
 
 

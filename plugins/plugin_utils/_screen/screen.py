@@ -11,7 +11,7 @@ import textwrap
 import time
 from collections import Counter
 from itertools import chain
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
@@ -91,14 +91,21 @@ def result_lines(
 ) -> list[str]:
     """Return the result of a list: a line of counts, then each cause of a problem once.
 
-    `width`: in columns.
+    `width`: in columns. A line of counts that would be wider leaves out those that are 0.
     """
-    counts = counted(tally(operation, assets, is_plan=False))
-    took = f"{seconds:,.0f} s{_waited(assets)}".replace(" ", _UNBROKEN)
-    text = f"{operation.noun}s: {f'{counts}, {took}' if counts else EMPTY}"
+    counts = tally(operation, assets, is_plan=False)
+    took = f"{seconds:,.0f} s{_waited(assets)}"
+    text = _counts_line(operation, counts, took)
+    if len(text) > width:
+        text = _counts_line(operation, +Counter(counts), took)
     head = textwrap.wrap(text, width, subsequent_indent="  ")
     problems = [asset for asset in assets if asset.failed or asset.lost]
     return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]
+
+
+def _counts_line(operation: Operation, counts: Mapping[str, int], took: str) -> str:
+    told = f"{counted(counts)}, {took.replace(' ', _UNBROKEN)}" if counts else EMPTY
+    return f"{operation.noun}s: {told}"
 
 
 def _waited(assets: list[Asset]) -> str:

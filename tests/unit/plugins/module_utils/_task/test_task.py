@@ -124,7 +124,9 @@ def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_wa
         run_task(module, check_mode=True, base_url="https://s.example", **given).get("warnings", [])
     )
     shown, other = printable(key), printable(key.strip())
-    told = f'{option}: "{shown}" begins or ends with a blank, so it is another asset than "{other}".'
+    told = (
+        f'{option}: "{shown}" begins or ends with a blank, so it is another asset than "{other}".'
+    )
     assert (told in warnings) is is_warned
 
 

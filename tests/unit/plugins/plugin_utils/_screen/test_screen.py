@@ -84,11 +84,11 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
 )
 def test_429s_and_how_long_they_made_it_wait_are_told(waits, told):
     items = {f"vm{number}": {**CREATED, "waits": each} for number, each in enumerate(waits or [[]])}
-    said = " ".join(" ".join(result_lines(OPERATION, listed(items), 18.2, 80)).split())
-    assert (
-        said
-        == f"virtual machines: {len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected, 18 s{told}"
-    )
+    (line,) = result_lines(OPERATION, listed(items), 18.2, 100)
+    counts = f"{len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected"
+    assert line == f"virtual machines: {counts}, 18 s{told}"
+    (shorter,) = result_lines(OPERATION, listed(items), 18.2, 80)
+    assert shorter == (f"virtual machines: {len(items):,} created, 18 s{told}" if told else line)
 
 
 def test_no_line_but_a_command_is_wider_than_the_screen():
@@ -145,10 +145,7 @@ def test_what_was_not_started_is_counted_and_what_had_nothing_to_do_is_unchanged
         changed=False, skipped=True, outcome="not_sent", msg=Message("it was not started")
     )
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
-    assert lines == [
-        "virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not started,",
-        "  0 s",
-    ]
+    assert lines == ["virtual machines: 1 created, 1 unchanged, 1 not started, 0 s"]
 
 
 def test_control_characters_of_a_message_do_not_reach_the_screen():
@@ -229,7 +226,9 @@ def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     for _moment, done in times:
-        progress.show(ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False), False)
+        progress.show(
+            ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False), False
+        )
     assert lines == said
 
 
