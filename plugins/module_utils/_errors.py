@@ -10,7 +10,11 @@ ServicesError
 |-- Overtaken         another task works on the asset            not_sent
 |-- AttemptFailed     one attempt got no answer                  not_sent or unknown
 |-- TokenError        the token endpoint returned no token       not_sent
-`-- RequestFailed     the request did not succeed                any of the four outcomes
+|-- RequestFailed     the request did not succeed                any of the four outcomes
+`-- InDoubt           an earlier task may have created it        unknown or accepted
+
+InDoubt is in plugin_utils, like LedgerError and its subclasses Unanswered and LedgerLost, which are
+InvalidInput. InvalidJSON is a ValueError: its effect depends on what the JSON was read for.
 """
 
 from __future__ import annotations
@@ -81,7 +85,7 @@ class Message(NamedTuple):
 
 
 class ServicesError(Exception):
-    """The base of our errors; its text contains no secret."""
+    """The base of our errors; its text may quote a secret until the result is scrubbed."""
 
     outcome = NOT_SENT
 

@@ -29,7 +29,10 @@ def require_new_file(file: str) -> None:
 
 
 def write_entries(file: str, entries: list[dict[str, object]], delimiter: str) -> None:
-    """Write entries to a new file that only its owner can read; raise InvalidInput."""
+    """Write entries to a new file with mode 0600, or to an empty one, which keeps its mode.
+
+    Raise InvalidInput for any other.
+    """
     require_new_file(file)
     text = _json_of(entries) if file.endswith(".json") else csv_of(entries, delimiter)
     try:
