@@ -127,20 +127,20 @@ class EndOfThread:
 class InvalidInput(ServicesError):
     """An option cannot be used; found before anything is sent."""
 
-    def __init__(self, option: str, problem: str = "", effect: str = "Nothing was sent.") -> None:
-        """`option`: its name, or without a `problem` the whole text, for several options at once.
+    effect = "Nothing was sent."  # what the task has certainly not done
 
-        `effect`: what the task has certainly not done.
-        """
+    def __init__(self, option: str, problem: str = "") -> None:
+        """`option`: its name, or without a `problem` the whole text, for several options at once."""
         super().__init__(f"{option}: {problem}" if problem else option)
         self.option = option
         self.problem = problem
-        self.effect = effect
 
     def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
         """Return the error with the name by which the user gives the option, and with an effect."""
         option = named(self.option) if self.problem else self.option
-        return InvalidInput(option, self.problem, effect)
+        error = InvalidInput(option, self.problem)
+        error.effect = effect
+        return error
 
     @property
     def final_message(self) -> Message:

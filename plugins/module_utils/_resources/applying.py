@@ -72,7 +72,7 @@ def _send(
 ) -> Effect:
     """Send the request of a plan and return its effect; raise RequestFailed."""
     asset, accepted = client.call(resource.operation, request, wanted.key)
-    lost = resource.lost_fields(plan, asset) if plan.known else []
+    lost = resource.lost_fields(plan, asset)
     unexpected = _unexpected_values(resource, wanted, plan, asset)
     losses = tuple(field.named("known", "now") for field in lost)
     return Effect(
