@@ -149,7 +149,7 @@ class _Sending:
         ledger: ListRecorder | None,
     ) -> None:
         settings = planned[0].task.settings
-        # Whether threads are left that may still be sending.
+        # Whether threads are running that may still be sending.
         self.is_in_flight = False
         self._planned = planned
         self._context = context
@@ -172,7 +172,11 @@ class _Sending:
         if reason:
             self.gate.stop(reason)
         report = partial(self._report, scheduler, total, settled)
-        scheduler.run(self._most, GRACE, why_to_stop, report)
+        self.is_in_flight = True
+        try:
+            scheduler.run(self._most, GRACE, why_to_stop, report)
+        finally:  # after an unexpected error, threads are left
+            self.gate.stop("the task ended unexpectedly")
         return self._collect_results()
 
     def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
