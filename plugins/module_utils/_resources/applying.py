@@ -119,7 +119,7 @@ def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: As
 
 def _risks(operation: Operation, plan: Plan) -> list[str]:
     """Return a warning if an update would remove fields of a service that replaces."""
-    names = [".".join(path) for path in plan.unsent()]
+    names = [".".join(path) for path in plan.unsent_fields()]
     if not names or operation.method != "PUT":
         return []
     what = f"these fields are known and not sent: {', '.join(names)}"
@@ -142,7 +142,7 @@ def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Param
     """Return the known values of lost fields as options of a task."""
     names = {difference.field for difference in lost}
     options: Params = {}
-    for path, value in plan.unsent().items():
+    for path, value in plan.unsent_fields().items():
         if ".".join(path) in names:
             outer, *inner = path
             if outer == "attributes" and inner and inner[0] not in resource.attributes:

@@ -75,7 +75,7 @@ class Plan:
         template = "{wanted} asked for, {found} recorded"
         return tuple(change.describe(template) for change in self.changes) if self.settled else ()
 
-    def unsent(self) -> dict[Path, object]:
+    def unsent_fields(self) -> dict[Path, object]:
         """Return the fields of the known asset that are not sent, without masked ones."""
         return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
 
@@ -84,8 +84,8 @@ class Plan:
         changes = tuple(change.named("new", "old") for change in self.changes)
         details: dict[str, Any] = {"known": self.known, "changes": changes}
         if not self.settled:
-            unsent = self.unsent().items()
-            details["unsent"] = tuple({"name": ".".join(path), "value": it} for path, it in unsent)
+            fields = self.unsent_fields().items()
+            details["unsent"] = tuple({"name": ".".join(path), "value": it} for path, it in fields)
             details["body"] = self.body
         return details
 
@@ -142,7 +142,7 @@ class Resource(ABC):
         tells = bool(others)
         tells_attributes = tells or (isinstance(part, dict) and bool(part.keys() - sent))
         found = []
-        for path, value in plan.unsent().items():
+        for path, value in plan.unsent_fields().items():
             name = ".".join(path)
             now = value_at(asset, path)
             is_told = tells_attributes if path[0] == "attributes" else tells
