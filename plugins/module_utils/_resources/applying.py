@@ -144,13 +144,13 @@ def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Param
     options: Params = {}
     for path, value in plan.unsent_fields().items():
         if ".".join(path) in names:
-            outer, *inner = path
-            if outer == "attributes" and inner and inner[0] not in resource.attributes:
-                outer = "extra_attributes"
+            *above, last = path
+            if above[:1] == ["attributes"] and path[1] not in resource.attributes:
+                above[0] = "extra_attributes"
             holder = options
-            for key in (outer, *inner)[:-1]:
+            for key in above:
                 holder = holder.setdefault(key, {})
-            holder[path[-1]] = value
+            holder[last] = value
     return options
 
 
