@@ -222,7 +222,7 @@ class _Sending:
             return None
         self._stop_if_useless(result)
         if item.was_refused and not item.attempts:
-            result = Result(skipped=True)
+            return Result(skipped=True)  # reported as not started
         waits = [(began - self._began, seconds) for began, seconds in item.waits]
         return result.but(
             begun_after=round(started - self._began, 3),
