@@ -31,11 +31,8 @@ _EFFECTS = {
     ACCEPTED: "accepted without a usable answer",
 }
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
-_TELLING_PLANS = (
-    "differs",
-    "in_doubt",
-    "update",
-)  # they tell what the warning tells, in fewer words
+# Their lines in a plan tell what the warning tells, in fewer words.
+_TELLING_PLANS = ("differs", "in_doubt", "update")
 
 
 class ListResult:

@@ -32,9 +32,10 @@ class Scheduler:
         self.is_ending = False
         self._gate = gate
         self._do = do
-        # Threads, and why one of them crashed.
-        self._running, self._crash = 0, ""
-        self._new_thread, self._finished = threads.Thread, threads.Event()
+        self._running = 0  # threads
+        self._crash = ""  # why one of them ended unexpectedly
+        self._new_thread = threads.Thread
+        self._finished = threads.Event()
 
     def run(
         self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]
