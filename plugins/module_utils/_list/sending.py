@@ -171,15 +171,15 @@ class _Sending:
         reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
-        report = partial(self._report, scheduler, total, settled)
+        show_progress = partial(self._show_progress, scheduler, total, settled)
         self.is_in_flight = True
         try:
-            scheduler.run(self._most, GRACE, why_to_stop, report)
+            scheduler.run(self._most, GRACE, why_to_stop, show_progress)
         finally:  # after an unexpected error, threads are left
             self.gate.stop("the task ended unexpectedly")
         return self._collect_results()
 
-    def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
+    def _show_progress(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
         if self._ledger:
             self._ledger.show_waiting()
