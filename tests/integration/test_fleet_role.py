@@ -439,10 +439,14 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     assert "\nplan: fleet.plan.html, .json, .md, .xml\n" in said
     approved = dict(plan, fleet_approved="fleet.plan.json")
     other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
-    told = "2 not approved as listed now: vm2: attributes.cpu (8 now, 4 approved); VM1: the plan does not send it."
+    told = (
+        "the plan does not approve 2 assets as listed now: vm2: attributes.cpu (8 now, 4 approved);"
+        " VM1: the plan does not send it."
+    )
     other_roles = [{"id": "role-0001", "attributes": {"login": True}}]
     told_of_role = (
-        "1 not approved as listed now: role-0001: attributes.login (true now, false approved)."
+        "the plan does not approve 1 asset as listed now: role-0001: attributes.login (true now,"
+        " false approved)."
     )
     refused = [
         going_on(of_fleet(listed, **{**approved, "fleet_application_roles": given}))
@@ -517,7 +521,7 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
         "2 created, 1 unchanged",
         "0 created, 3 unchanged",
     ]
-    told = "1 not approved as listed now: vm1: it was created since the plan was made"
+    told = "the plan does not approve 1 asset as listed now: vm1: it was created since the plan was made"
     assert told in sent.partition("0 created, 3 unchanged")[2]
     assert len(service.conversation()) == 3
 

@@ -20,7 +20,7 @@ _TOO_LARGE = (
     " characters, and this one is near that or above. Set"
     " results to problems, and {} to the fields that you need, such as [id]."
 )
-_RESULTS_SAY = "results says what is known of each, and what to do."
+_RESULTS_SAY = "See results for the known effect of each, and the next step."
 _MOST_WARNINGS = 20
 _MOST_PROBLEMS = 100  # where the result would be too large with all of them
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
@@ -84,7 +84,7 @@ class ListResult:
         self._reason = reason
         before = self._items[number]
         asset = self._label(self._labels[number])
-        msg = Message(f"it was not started: {reason}. Nothing was sent for it.", asset)
+        msg = Message(f"not started: {reason}", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
         self.add(number, result)
 

@@ -549,7 +549,7 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]
-    assert "results says what is known of each, and what to do." in result["msg"]
+    assert "See results for the known effect of each, and the next step." in result["msg"]
     assert result["results"][0]["msg"].endswith("disk full")
 
 

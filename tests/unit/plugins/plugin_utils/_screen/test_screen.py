@@ -141,9 +141,7 @@ def test_of_many_causes_ten_are_shown(causes, more):
 
 
 def test_what_was_not_started_is_counted_and_what_had_nothing_to_do_is_unchanged():
-    skipped = dict(
-        changed=False, skipped=True, outcome="not_sent", msg=Message("it was not started")
-    )
+    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("not started"))
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
     assert lines == ["virtual machines: 1 created, 1 unchanged, 1 not started, 0 s"]
 
@@ -182,9 +180,7 @@ def test_no_item_of_a_list_is_hidden_unless_its_task_says_so():
 
 
 def test_what_was_not_started_is_only_counted_where_the_result_would_be_too_large_for_awx():
-    not_started = dict(
-        UNCHANGED, skipped=True, msg=Message("it was not started: the first was lost.")
-    )
+    not_started = dict(UNCHANGED, skipped=True, msg=Message("not started: the first was lost."))
     items = {
         "a": CREATED,
         "b": lost(),
