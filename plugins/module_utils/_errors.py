@@ -10,7 +10,11 @@ ServicesError
 |-- Overtaken         another task works on the asset            not_sent
 |-- AttemptFailed     one attempt got no answer                  not_sent or unknown
 |-- TokenError        the token endpoint returned no token       not_sent
-`-- RequestFailed     the request did not succeed                any of the four outcomes
+|-- RequestFailed     the request did not succeed                any of the four outcomes
+`-- InDoubt           an earlier task may have created it        unknown or accepted
+
+InDoubt is in plugin_utils, like LedgerError and its subclasses Unanswered and LedgerLost, which are
+InvalidInput. InvalidJSON is a ValueError: its effect depends on what the JSON was read for.
 """
 
 from __future__ import annotations
@@ -48,6 +52,11 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."
 
 
+def quantity(count: int, noun: str) -> str:
+    """Return a number of things in words, such as `1 request` or `1,000 requests`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def listing(parts: list[str], most: int = _MAX_LISTED, between: str = ", ") -> str:
     """Return the first parts of a list for a message, and how many more there are."""
     more = f" and {len(parts) - most:,} more" if len(parts) > most else ""
@@ -76,7 +85,7 @@ class Message(NamedTuple):
 
 
 class ServicesError(Exception):
-    """The base of our errors; its text contains no secret."""
+    """The base of our errors; its text may quote a secret until the result is scrubbed."""
 
     outcome = NOT_SENT
 
@@ -118,20 +127,20 @@ class EndOfThread:
 class InvalidInput(ServicesError):
     """An option cannot be used; found before anything is sent."""
 
-    def __init__(self, option: str, problem: str = "", effect: str = "Nothing was sent.") -> None:
-        """`option`: its name, or without a `problem` the whole text, for several options at once.
+    effect = "Nothing was sent."  # what the task has certainly not done
 
-        `effect`: what the task has certainly not done.
-        """
+    def __init__(self, option: str, problem: str = "") -> None:
+        """`option`: its name, or without a `problem` the whole text, for several options at once."""
         super().__init__(f"{option}: {problem}" if problem else option)
         self.option = option
         self.problem = problem
-        self.effect = effect
 
     def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
         """Return the error with the name by which the user gives the option, and with an effect."""
         option = named(self.option) if self.problem else self.option
-        return InvalidInput(option, self.problem, effect)
+        error = InvalidInput(option, self.problem)
+        error.effect = effect
+        return error
 
     @property
     def final_message(self) -> Message:

@@ -18,7 +18,9 @@ from ._errors import Message
 from ._result import DATA, MASKING, NEVER, Json, Result
 
 # The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
-PLACEHOLDER, HIDDEN = PLACEHOLDERS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
+PLACEHOLDER = "********"
+HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
+PLACEHOLDERS = (PLACEHOLDER, HIDDEN)
 # Characters, from which on a credential is hardly a name or an id by chance.
 SHORTEST = 8
 # Characters, from which on one is hardly part of a longer word by chance.
@@ -152,18 +154,22 @@ class Secrets:
         # New sets, and only then known: another thread may be reading.
         with self._one_at_a_time:
             shown = forms(credential)
-            # A URL quotes the id.
-            written = frozenset(map(_in_json, shown | {unquote(credential)}))
-            is_part = any(form in self._public for form in written)
-            is_public = is_part and (
-                len(credential) < _DISTINCT or _words(written).search(self._public)
-            )
-            if len(credential) < SHORTEST or is_public:
+            if self._may_alter_data(credential, shown):
                 self._in_messages = self._in_messages | shown
             else:
                 self._everywhere = self._everywhere | shown
             self._everywhere = self._everywhere | set(derived)
             self._known.add(credential)
+
+    def _may_alter_data(self, credential: str, shown: frozenset[str]) -> bool:
+        """Whether masking a credential everywhere could change names, ids or bodies."""
+        if len(credential) < SHORTEST:
+            return True
+        # A URL quotes the id.
+        written = frozenset(map(_in_json, shown | {unquote(credential)}))
+        if not any(form in self._public for form in written):
+            return False
+        return len(credential) < _DISTINCT or bool(_words(written).search(self._public))
 
     def warnings(self) -> list[str]:
         """Return a warning if a credential cannot be masked everywhere."""

@@ -127,7 +127,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
         assert f"[WARNING]: 1 of {COUNT} virtual machines failed (1 in doubt): vm2." in run.errors
         assert f"{COUNT - begun} were not started" in run.errors
         assert "in_doubt lists what is in doubt" in run.errors
-        assert "results says" not in run.output
+        assert "See results" not in run.output
 
 
 def test_the_keyword_timeout_is_reported_with_all_results(start, service):

@@ -232,7 +232,7 @@ def settle_many(terminal: Terminal, how: settings) -> None:
             ended = terminal.settle("entries.db", file.name)
         ends.append(bool(ended.result.get("failed")))
         if ends[-1]:
-            assert_refused_clearly(ended, "from_csv" if is_csv else "entries", "file")
+            assert_refused_clearly(ended, "file", *([] if is_csv else ["entries"]))
         elif not is_csv:
             strict(content)
 

@@ -76,7 +76,7 @@ class Client:
         return Request(operation.method, url, headers, body, "from base_url")
 
     def call(
-        self, operation: Operation, request: Request, key: str = ""
+        self, operation: Operation, request: Request, key: str
     ) -> tuple[Asset, dict[str, Any]]:
         """Send the request as the policy allows; return the envelope and details of the success.
 

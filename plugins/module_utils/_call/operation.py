@@ -30,6 +30,10 @@ class Operation(NamedTuple):
     # Advice about running the task again when the outcome is unknown.
     repeat: str
 
+    def label(self, key: str) -> str:
+        """Return an asset for messages, such as `virtual machine web01`; `key`: its name or id."""
+        return f"{self.noun} {printable(key)}"
+
 
 _EFFECTS = {
     NOT_SENT: "The request was not sent, so no {noun} was {done}.",
@@ -81,8 +85,8 @@ def failure_message(
     request: Request,
     last: AttemptResult[Asset],
     outcome: str,
-    attempts: int = 1,
-    key: str = "",
+    attempts: int,
+    key: str,
 ) -> Message:
     """Return the message: the asset, the failure, the known effect, and the next step.
 
@@ -95,7 +99,7 @@ def failure_message(
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _IDS if name in last.headers]
     if ids:
         text = f"{text} [{', '.join(ids)}]"
-    return Message(text, f"{operation.noun} {printable(key)}" if key else "")
+    return Message(text, operation.label(key))
 
 
 def effect_of(operation: Operation, outcome: str) -> str:

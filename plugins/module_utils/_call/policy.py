@@ -49,7 +49,8 @@ class Event(Enum):
     ANSWER_CUT = "accepted, answer cut", NEVER, AGAIN, ACCEPTED
     ANSWER_UNUSABLE = "accepted, answer unusable", NEVER, NEVER, ACCEPTED
 
-    def __init__(self, _words: str, post: str, put: str, effect: str) -> None:
+    # The name only tells the members apart: enum takes members of one value for the same member.
+    def __init__(self, _name: str, post: str, put: str, effect: str) -> None:
         self.again = {"POST": post, "PUT": put}
         self.effect = effect
 

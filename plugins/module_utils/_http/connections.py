@@ -14,6 +14,7 @@ from __future__ import annotations
 import http.client
 import socket
 import time
+from contextlib import suppress
 from typing import Sequence
 
 from .sockets import AddressInfo, Head, Meter, MeteredSocket, MeteredStream, Phase, look_up
@@ -88,13 +89,12 @@ class MeteredConnection(HTTPConnection):
         An address that drops packets must not use up the time: each but the last gets at most
         MAX_ATTEMPT_DELAY, and at most its share.
         """
-        for others in range(len(addresses) - 1, 0, -1):
-            share = (end - time.monotonic()) / (others + 1)
-            try:
-                return self._connect_to(addresses[-others - 1], min(share, MAX_ATTEMPT_DELAY))
-            except OSError:
-                continue
-        return self._connect_to(addresses[-1], end - time.monotonic())
+        *others, last = addresses
+        for number, address in enumerate(others):
+            share = (end - time.monotonic()) / (len(addresses) - number)
+            with suppress(OSError):
+                return self._connect_to(address, min(share, MAX_ATTEMPT_DELAY))
+        return self._connect_to(last, end - time.monotonic())
 
     def _connect_to(self, info: AddressInfo, seconds: float) -> socket.socket:
         family, kind, protocol, _name, address = info

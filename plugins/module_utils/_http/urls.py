@@ -183,10 +183,18 @@ def _covers(entry: str, host: str, port: int) -> bool:
     """Return whether an entry of NO_PROXY covers the host.
 
     An entry is `*`, a name or a parent domain, an address, or a network in CIDR form. Names and
-    addresses may be followed by a port (`host:port`).
+    addresses may be followed by a port (`host:port`). The last group of an IPv6 address without
+    brackets looks like a port, so such an entry is also tried as a whole.
     """
-    name = entry.removesuffix(f":{port}").strip("*.[]")
+    without_port = entry.removesuffix(f":{port}")
+    return entry == "*" or any(
+        _is_within(host, name.strip("*.[]")) for name in {entry, without_port}
+    )
+
+
+def _is_within(host: str, name: str) -> bool:
+    """Return whether a host is in a network, or has a name or one below it."""
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False)
     except ValueError:
-        return entry == "*" or (name != "" and f".{host}".endswith(f".{name}"))
+        return name != "" and f".{host}".endswith(f".{name}")

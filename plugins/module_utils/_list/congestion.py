@@ -81,14 +81,16 @@ class Rate:
 
     def lower(self, dispatch: Dispatch, now: float) -> None:
         """Lower the rate after a 429."""
-        first = dispatch.rate == math.inf
+        is_first = dispatch.rate == math.inf
         got = sum(at > now - _WINDOW for at in self._successes) / _WINDOW
-        if first:
+        least = dispatch.rate / math.sqrt(2)
+        if is_first:
             self._base = max(FIRST, got)
+        elif self._searching:
+            self._base = max(least, got)
         else:
-            guess = 0 if self._searching else (dispatch.rate + got) / 2
-            self._base = max(dispatch.rate / math.sqrt(2), guess, got)
-        self._searching = first
+            self._base = max(least, (dispatch.rate + got) / 2, got)
+        self._searching = is_first
         self._passed = 0.0
 
     def pause(self, refusals: int, longest: float, now: float) -> None:

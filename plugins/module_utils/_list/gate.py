@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The gate of a list: it has the only lock, and all threads wait here before they send.
+"""The gate of a list: the only lock of the scheduling. All threads wait here before they send.
 
 It does not know HTTP. A further attempt goes before a new item.
 """

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Mapping
 
-from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing
+from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing, quantity
 from .._fields import Params, json_differences
 from .._result import Json
 from .._secrets import Secrets, for_message, printable
@@ -158,7 +158,10 @@ def require_approved(
         if why:
             faults.append(f"{for_message(name)}: {why}")
     if faults:
-        told = f"{len(faults):,} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
+        many = quantity(len(faults), "asset")
+        told = (
+            f"the plan does not approve {many} as listed now: {listing(faults, MAX_FAULTS, '; ')}"
+        )
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
 
 

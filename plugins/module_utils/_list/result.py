@@ -10,9 +10,9 @@ import json
 from collections import Counter
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing, quantity
 from .._result import Json, Result
-from .._secrets import for_message
+from .._secrets import for_message, printable
 from .._task.specs import ModuleSpec
 
 _TOO_LARGE = (
@@ -20,7 +20,7 @@ _TOO_LARGE = (
     " characters, and this one is near that or above. Set"
     " results to problems, and {} to the fields that you need, such as [id]."
 )
-_RESULTS_SAY = "results says what is known of each, and what to do."
+_RESULTS_SAY = "See results for the known effect of each, and the next step."
 _MOST_WARNINGS = 20
 _MOST_PROBLEMS = 100  # where the result would be too large with all of them
 _MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
@@ -31,11 +31,8 @@ _EFFECTS = {
     ACCEPTED: "accepted without a usable answer",
 }
 _PLANS = ("create", "update", "keep", "differs", "in_doubt")
-_TELLING_PLANS = (
-    "differs",
-    "in_doubt",
-    "update",
-)  # they tell what the warning tells, in fewer words
+# Their lines in a plan tell what the warning tells, in fewer words.
+_TELLING_PLANS = ("differs", "in_doubt", "update")
 
 
 class ListResult:
@@ -52,6 +49,7 @@ class ListResult:
         self._labels = labels
         self._fields = fields
         self._noun = spec.sent.operation.noun
+        self._label = spec.sent.operation.label
         self._items = [Result()] * len(labels)
         # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
         self._hidden = {"_ansible_no_log": True} if no_log else {}
@@ -85,8 +83,8 @@ class ListResult:
         """Add an item that was not started; it keeps its plan."""
         self._reason = reason
         before = self._items[number]
-        asset = f"{self._noun} {self._labels[number]}"
-        msg = Message(f"it was not started: {reason}. Nothing was sent for it.", asset)
+        asset = self._label(self._labels[number])
+        msg = Message(f"not started: {reason}", asset)
         result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
         self.add(number, result)
 
@@ -157,11 +155,11 @@ class ListResult:
         failed = [item for item in self._items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
-            names = listing([str(item.item) for item in failed])
+            names = listing([printable(str(item.item)) for item in failed])
             parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
         if counts["not_begun"]:
-            changed = f"{counts['changed']:,} were {done}, " if counts["changed"] else ""
-            parts.append(f"{changed}{counts['not_begun']:,} were not started: {self._reason}.")
+            changed = f"{_were(counts['changed'])} {done}, " if counts["changed"] else ""
+            parts.append(f"{changed}{_were(counts['not_begun'])} not started: {self._reason}.")
         return " ".join([*parts, next_step])
 
     def _same_ids(self) -> list[str]:
@@ -173,7 +171,8 @@ class ListResult:
         warnings = []
         for found, names in named.items():
             if len(names) > 1:
-                same = f"{self._noun}s {listing(names)} have the same id, {for_message(found)}"
+                printed = listing([*map(printable, names)])
+                same = f"{self._noun}s {printed} have the same id, {for_message(found)}"
                 warnings.append(f"{same}: look up which of them exist.")
         return warnings[:_MOST_WARNINGS]
 
@@ -181,11 +180,13 @@ class ListResult:
         """Return the warnings about items, the same one about several of them once."""
         unique = []
         for (said, is_of_each), (name, *others) in self._item_warnings.items():
-            same = f" (the same is true of {listing(others)})" if others else ""
-            unique.append(f"{self._noun} {name}{same}: {said}" if is_of_each else str(said))
+            printed = listing([*map(printable, others)])
+            same = f" (the same is true of {printed})" if others else ""
+            unique.append(f"{self._label(name)}{same}: {said}" if is_of_each else str(said))
         more = len(unique) - _MOST_WARNINGS
         if more > 0:
-            return [*unique[:_MOST_WARNINGS], f"And {more:,} more warnings; results has them."]
+            told = f"And {quantity(more, 'more warning')}; results has them."
+            return [*unique[:_MOST_WARNINGS], told]
         return unique
 
 
@@ -196,6 +197,10 @@ def _message_of(result: Result) -> Message:
     assets = [warning.asset for warning in result.warnings if warning.asset]
     text = " ".join(warning.text for warning in result.warnings)
     return Message(text, assets[0] if assets else "")
+
+
+def _were(count: int) -> str:
+    return f"{count:,} {'was' if count == 1 else 'were'}"
 
 
 def _known_effects(failed: list[Result]) -> str:

@@ -32,18 +32,19 @@ class Scheduler:
         self.is_ending = False
         self._gate = gate
         self._do = do
-        # Threads, and why one of them crashed.
-        self._running, self._crash = 0, ""
-        self._new_thread, self._finished = threads.Thread, threads.Event()
+        self._running = 0  # threads
+        self._crash = ""  # why one of them ended unexpectedly
+        self._new_thread = threads.Thread
+        self._finished = threads.Event()
 
     def run(
-        self, most: int, grace: float, watch: Callable[[], str], report: Callable[[], None]
+        self, most: int, grace: float, watch: Callable[[], str], show_progress: Callable[[], None]
     ) -> None:
         """Do the items with at most `most` threads.
 
         `watch`: returns why to stop now, '' to continue. Requests in flight then get `grace`
-        seconds; the items of later ones stay in the gate's `begun`. `report`: called at every
-        check.
+        seconds; the items of later ones stay in the gate's `begun`. `show_progress`: called at
+        every check.
         """
         self._start(min(most, self._gate.pending))
         deadline = math.inf
@@ -54,7 +55,7 @@ class Scheduler:
                 self._gate.stop(why)
                 self.is_ending = True
                 deadline = self._gate.clock() + grace
-            report()
+            show_progress()
 
     def _start(self, count: int) -> None:
         for number in range(count):

@@ -149,7 +149,7 @@ class _Sending:
         ledger: ListRecorder | None,
     ) -> None:
         settings = planned[0].task.settings
-        # Whether threads are left that may still be sending.
+        # Whether threads are running that may still be sending.
         self.is_in_flight = False
         self._planned = planned
         self._context = context
@@ -171,11 +171,15 @@ class _Sending:
         reason = why_to_stop()
         if reason:
             self.gate.stop(reason)
-        report = partial(self._report, scheduler, total, settled)
-        scheduler.run(self._most, GRACE, why_to_stop, report)
+        show_progress = partial(self._show_progress, scheduler, total, settled)
+        self.is_in_flight = True
+        try:
+            scheduler.run(self._most, GRACE, why_to_stop, show_progress)
+        finally:  # after an unexpected error, threads are left
+            self.gate.stop("the task ended unexpectedly")
         return self._collect_results()
 
-    def _report(self, scheduler: Scheduler, total: int, settled: int) -> None:
+    def _show_progress(self, scheduler: Scheduler, total: int, settled: int) -> None:
         """Show the progress of the list."""
         if self._ledger:
             self._ledger.show_waiting()
@@ -218,7 +222,7 @@ class _Sending:
             return None
         self._stop_if_useless(result)
         if item.was_refused and not item.attempts:
-            result = Result(skipped=True)
+            return Result(skipped=True)  # reported as not started
         waits = [(began - self._began, seconds) for began, seconds in item.waits]
         return result.but(
             begun_after=round(started - self._began, 3),

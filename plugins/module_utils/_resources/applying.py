@@ -35,7 +35,7 @@ def apply_plan(
     Raise ServicesError if the asset is recorded with other values, and the task fails on that.
     """
     operation = resource.operation
-    title = f"{operation.noun} {wanted.key}"
+    title = operation.label(wanted.key)
     body = b"" if plan.settled else strict_json.encode(plan.body, "the body")
     request = client.build_request(operation, wanted.segment, body)
     about: dict[str, Any] = {
@@ -72,7 +72,7 @@ def _send(
 ) -> Effect:
     """Send the request of a plan and return its effect; raise RequestFailed."""
     asset, accepted = client.call(resource.operation, request, wanted.key)
-    lost = resource.lost_fields(plan, asset) if plan.known else []
+    lost = resource.lost_fields(plan, asset)
     unexpected = _unexpected_values(resource, wanted, plan, asset)
     losses = tuple(field.named("known", "now") for field in lost)
     return Effect(
@@ -119,7 +119,7 @@ def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: As
 
 def _risks(operation: Operation, plan: Plan) -> list[str]:
     """Return a warning if an update would remove fields of a service that replaces."""
-    names = [".".join(path) for path in plan.unsent()]
+    names = [".".join(path) for path in plan.unsent_fields()]
     if not names or operation.method != "PUT":
         return []
     what = f"these fields are known and not sent: {', '.join(names)}"
@@ -142,15 +142,15 @@ def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Param
     """Return the known values of lost fields as options of a task."""
     names = {difference.field for difference in lost}
     options: Params = {}
-    for path, value in plan.unsent().items():
+    for path, value in plan.unsent_fields().items():
         if ".".join(path) in names:
-            outer, *inner = path
-            if outer == "attributes" and inner and inner[0] not in resource.attributes:
-                outer = "extra_attributes"
+            *above, last = path
+            if above[:1] == ["attributes"] and path[1] not in resource.attributes:
+                above[0] = "extra_attributes"
             holder = options
-            for key in (outer, *inner)[:-1]:
+            for key in above:
                 holder = holder.setdefault(key, {})
-            holder[path[-1]] = value
+            holder[last] = value
     return options
 
 

@@ -75,7 +75,7 @@ class Plan:
         template = "{wanted} asked for, {found} recorded"
         return tuple(change.describe(template) for change in self.changes) if self.settled else ()
 
-    def unsent(self) -> dict[Path, object]:
+    def unsent_fields(self) -> dict[Path, object]:
         """Return the fields of the known asset that are not sent, without masked ones."""
         return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
 
@@ -84,8 +84,10 @@ class Plan:
         changes = tuple(change.named("new", "old") for change in self.changes)
         details: dict[str, Any] = {"known": self.known, "changes": changes}
         if not self.settled:
-            unsent = self.unsent().items()
-            details["unsent"] = tuple({"name": ".".join(path), "value": it} for path, it in unsent)
+            details["unsent"] = tuple(
+                {"name": ".".join(path), "value": value}
+                for path, value in self.unsent_fields().items()
+            )
             details["body"] = self.body
         return details
 
@@ -136,17 +138,19 @@ class Resource(ABC):
 
         An answer that repeats only the fields that were sent shows nothing about the others.
         """
-        others = asset.keys() & set(ENVELOPE) - plan.body.keys() - {"id"}
-        part = asset.get("attributes")
+        others = set(ENVELOPE) - plan.body.keys() - {"id"}
+        shows_others = not others.isdisjoint(asset)
+        attributes = asset.get("attributes")
         sent = plan.body.get("attributes") or {}
-        tells = bool(others)
-        tells_attributes = tells or (isinstance(part, dict) and bool(part.keys() - sent))
+        shows_attributes = shows_others or (
+            isinstance(attributes, dict) and bool(attributes.keys() - sent)
+        )
         found = []
-        for path, value in plan.unsent().items():
+        for path, value in plan.unsent_fields().items():
             name = ".".join(path)
             now = value_at(asset, path)
-            is_told = tells_attributes if path[0] == "attributes" else tells
-            if is_told and _fields.differences(value, now, self._instants, name):
+            is_shown = shows_attributes if path[0] == "attributes" else shows_others
+            if is_shown and _fields.differences(value, now, self._instants, name):
                 found.append(Difference(name, value, now))
         return found
 

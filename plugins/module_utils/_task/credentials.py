@@ -20,8 +20,8 @@ from . import options
 # The value of a header such as `Bearer abc`.
 _WITH_SCHEME = re.compile(r"[A-Za-z-]+ +([^\s,;]+)")
 _LEDGERS = ("to", "ledger")  # URLs that may have a password
-_URLS = (*_LEDGERS, "base_url", "auth_url")
-_MAY_HOLD_SECRETS = re.compile("[?@]|^postgres")  # a URL that does
+_URLS = (*_LEDGERS, "base_url", "to_base_url", "auth_url")
+_MARKS_OF_SECRETS = re.compile("[?@]|^postgres")  # in a URL
 
 
 def secrets_of(own: Iterable[str], params: Params) -> Secrets:
@@ -64,7 +64,8 @@ def _credentials_in_fields(params: Params) -> Iterator[str]:
 def _credentials_in_urls(params: Params) -> set[str]:
     """Return the passwords in URLs, and the values in the query of auth_url, also decoded."""
     urls = [_text(params.get(option)) for option in _URLS]
-    members = [member.partition("=") for member in urls[-1].partition("?")[2].split("&")]
+    query = _text(params.get("auth_url")).partition("?")[2]
+    members = [member.partition("=") for member in query.split("&")]
     # A member without a value is one.
     values = {value or name for name, _sign, value in members}
     return {*_secrets.password_in(*urls), *values, *map(unquote_plus, values)}
@@ -91,11 +92,10 @@ def shown_options(params: Params, secrets: Secrets) -> Params:
 
 
 def _option_shown(name: str, value: Any) -> Any:
-    option = options.ARGUMENT_SPEC.get(name)
-    if value is None or option is None:
-        return value
-    may_hold_secrets = name in _URLS and _MAY_HOLD_SECRETS.search(str(value))
-    if option.get("no_log") or may_hold_secrets:
+    if value is None:
+        return None
+    is_secret = options.ARGUMENT_SPEC.get(name, {}).get("no_log")
+    if is_secret or (name in _URLS and _may_hold_secrets(str(value))):
         return _secrets.HIDDEN
     if name == "headers" and isinstance(value, dict):
         return {
@@ -103,3 +103,7 @@ def _option_shown(name: str, value: Any) -> Any:
             for key, item in value.items()
         }
     return value
+
+
+def _may_hold_secrets(url: str) -> bool:
+    return bool(_MARKS_OF_SECRETS.search(url) or _secrets.password_in(url))

@@ -36,6 +36,11 @@ class Signals:
         """The name of the first signal that came to terminate the process, '' if none came."""
         return signal.Signals(self.caught[0]).name if self.caught else ""
 
+    @property
+    def by_ctrl_c(self) -> bool:
+        """Whether the first of them was Ctrl-C."""
+        return self.caught[:1] == [signal.SIGINT]
+
     def terminate(self) -> None:
         """Terminate the process by the signal that came to do so."""
         os.kill(os.getpid(), self.caught[0])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Mapping, Sequence
 
+from .._errors import quantity
 from .._fields import DATE_TIME, Params, Type
 from .._resources import KEYS, application_role, virtual_machine
 from .._resources.planning import Resource
@@ -104,7 +105,7 @@ class ModuleSpec:
         items = params.get(self.option)
         if not isinstance(items, list):
             return params
-        return {**params, self.option: f"{len(items)} items"}
+        return {**params, self.option: quantity(len(items), "item")}
 
 
 def _items(value: object) -> list[object]:

@@ -47,7 +47,7 @@ class Task:
     @property
     def asset(self) -> str:
         """The asset in messages, such as `virtual machine web01`."""
-        return f"{self.resource.operation.noun} {self.wanted.key}"
+        return self.resource.operation.label(self.wanted.key)
 
     def planned(self, recorded: Recorded | None = None, entry: Entry | None = None) -> Planned:
         """Return the task with its plan; `recorded`: a record that the plan can rely on."""
@@ -206,7 +206,7 @@ def _blank(task: Task) -> list[str]:
     if key == other:
         return []
     why = f'"{key}" begins or ends with a blank, so it is another asset than "{other}"'
-    return [f"{option}: {why}."]
+    return [_secrets.printable(f"{option}: {why}.")]
 
 
 def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:

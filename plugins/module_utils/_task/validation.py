@@ -183,7 +183,7 @@ def converted(
 ) -> tuple[Any, list[str]]:
     """Return the value in the type of its option, and its faults, each with its `place`.
 
-    Suboptions that are null are left out. Unknown suboptions are kept if `is_open`.
+    Suboptions that are null are left out. If `is_open`, they are kept, and so are unknown ones.
     """
     try:
         value = _in_type(option, value)

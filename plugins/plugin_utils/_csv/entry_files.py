@@ -29,7 +29,10 @@ def require_new_file(file: str) -> None:
 
 
 def write_entries(file: str, entries: list[dict[str, object]], delimiter: str) -> None:
-    """Write entries to a new file that only its owner can read; raise InvalidInput."""
+    """Write entries to a new file with mode 0600, or to an empty one, which keeps its mode.
+
+    Raise InvalidInput for any other.
+    """
     require_new_file(file)
     text = _json_of(entries) if file.endswith(".json") else csv_of(entries, delimiter)
     try:
@@ -63,4 +66,8 @@ def entries_in(file: str, delimiter: str = "") -> object:
     problem = why_unreadable(text)
     if problem:
         raise InvalidInput("file", f"{printable(file)} {problem}")
-    return read_csv(text, entries=True, layout=Layout(delimiter))
+    layout = Layout(delimiter)
+    try:
+        return read_csv(text, entries=True, layout=layout)
+    except InvalidInput as error:  # it names the filter, which the user of a playbook never wrote
+        raise InvalidInput("file", f"{printable(file)}: {error.problem}") from None

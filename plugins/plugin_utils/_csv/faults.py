@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...module_utils._errors import InvalidInput, listing
+from ...module_utils._errors import InvalidInput, listing, quantity
 
 _LONGEST = 2_300  # characters of a message
 _LONGEST_CAUSE = 500  # a name in a cell may have any length
@@ -63,6 +63,6 @@ class Faults:
         for cause in self._causes.values():
             shown.append(_shortened(str(cause)))
             if sum(map(len, shown)) > _LONGEST:
-                shown[-1] = f"and {len(self._causes) - len(shown) + 1} more causes"
+                shown[-1] = f"and {quantity(len(self._causes) - len(shown) + 1, 'more cause')}"
                 break
         raise InvalidInput("from_csv", "; ".join(shown))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, quantity
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._task.validation import nearest, shown
@@ -96,8 +96,9 @@ def _resource_of(row: Row, headings: list[Heading], faults: Faults) -> str:
 
 
 def _wrong_length(row: Row, header: Row) -> str:
-    cells = "1 cell" if len(row.cells) == 1 else f"{len(row.cells)} cells"
-    return f"it has {cells}, and there are {len(header.cells)} columns"
+    are = "is" if len(header.cells) == 1 else "are"
+    columns = quantity(len(header.cells), "column")
+    return f"it has {quantity(len(row.cells), 'cell')}, and there {are} {columns}"
 
 
 def _item(asset: Asset) -> Values:

@@ -184,7 +184,7 @@ class ListPlace(Worker):
         self._progress = Progress(noun, partial(say, action.signals))
 
     def show_progress(self, status: ListStatus) -> None:
-        self._progress.show(status)
+        self._progress.show(status, self._action.signals.by_ctrl_c)
 
     def why_to_stop(self) -> str:
         signals = self._action.signals

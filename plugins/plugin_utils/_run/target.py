@@ -115,7 +115,7 @@ class Target:
         spec = self._action.spec
         operation = spec.sent.operation
         name = self._given.get(spec.key, "")
-        asset = f"{operation.noun}s" if spec.option else f"{operation.noun} {name}".strip()
+        asset = f"{operation.noun}s" if spec.option else operation.label(str(name)).strip()
         request = ""
         if outcome == UNKNOWN:
             base_url = self._given.get("base_url") or ""

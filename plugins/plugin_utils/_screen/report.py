@@ -74,11 +74,10 @@ class Report:
 
     @property
     def where(self) -> str:
-        """The line with the paths of the files."""
-        base = os.path.splitext(min(os.path.relpath(self._path), self._path, key=len))[0]
-        if self._is_plan:
-            return f"plan: {base}.plan.html, .json, .md"
-        return f"report: {base}.html, .json, .xml"
+        """The line with the paths of the files: the first one, and the suffixes of the others."""
+        base = self._base_of(min(os.path.relpath(self._path), self._path, key=len))
+        suffixes = sorted(self._formats())
+        return f"{'plan' if self._is_plan else 'report'}: {base}{', '.join(suffixes)}"
 
     def add_list(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
         """Add the assets of a list to the report; return why that failed, empty on success.
@@ -142,21 +141,32 @@ class Report:
     def _files(self) -> dict[str, Format]:
         """Return the format of each file by its real path, the JSON file last.
 
-        The JSON file has the given path, unless its suffix is that of another format. Raise OSError
-        or ValueError unless all are usable.
+        Raise OSError or ValueError unless all are usable.
         """
-        base, given = os.path.splitext(self._path)
-        if self._is_plan:  # a plan never replaces the report of a run
-            base = f"{base}.plan"
-        files = {}
-        for suffix, form in FORMATS.items():
-            if suffix == ".md" and not self._is_plan:
-                continue
-            path = f"{base}{suffix}"
-            if suffix == ".json" and given not in FORMATS:
-                path = f"{base}{given}"
-            files[_usable(path, form.head, self._ledger_file)] = form
-        return files
+        base = self._base_of(self._path)
+        return {
+            _usable(f"{base}{suffix}", form.head, self._ledger_file): form
+            for suffix, form in self._formats().items()
+        }
+
+    def _base_of(self, path: str) -> str:
+        """Return the start that the paths of all files share."""
+        base = os.path.splitext(path)[0]
+        # A plan never replaces the report of a run.
+        return f"{base}.plan" if self._is_plan else base
+
+    def _formats(self) -> dict[str, Format]:
+        """Return the format of each file by its suffix, the JSON file last.
+
+        The JSON file has the given suffix, or none, unless that is the suffix of another format.
+        """
+        formats = dict(FORMATS)
+        if not self._is_plan:
+            del formats[".md"]
+        given = os.path.splitext(self._path)[1]
+        if given not in FORMATS:
+            formats[given] = formats.pop(".json")
+        return formats
 
 
 def _added(before: list[Asset], listed: list[Asset]) -> list[Asset]:

@@ -10,16 +10,16 @@ import math
 import textwrap
 import time
 from itertools import chain
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Mapping
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
-from ...module_utils._errors import REJECTED, listing
+from ...module_utils._errors import REJECTED, listing, quantity
 from ...module_utils._resources import RESOURCES
 from ...module_utils._secrets import printable
 from ...module_utils._task.signals import GRACE
 from .._ledger.entries import INTENT, Entry, Key
-from .assets import IN_DOUBT, Asset, counted, is_in_doubt, tally
+from .assets import IN_DOUBT, UNCHANGED, Asset, counted, is_in_doubt, tally
 from .text import wrapped
 
 EMPTY = "the list is empty"
@@ -43,13 +43,14 @@ class Progress:
         self._lines = 0
         self._due = self._last + _FIRST_LINE
 
-    def show(self, status: ListStatus) -> None:
-        """Show the progress, if it is time to."""
+    def show(self, status: ListStatus, by_ctrl_c: bool) -> None:
+        """Show the progress, if it is time to; `by_ctrl_c`: whether Ctrl-C ends the list."""
         total, settled, ended, in_flight, is_ending = status
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
-            second = "a second Ctrl-C leaves them in doubt"
-            self._say(f"waiting up to {GRACE:g} s for {in_flight:,} requests; {second}")
+            them = "it" if in_flight == 1 else "them"
+            second = f"; a second Ctrl-C leaves {them} in doubt" if by_ctrl_c else ""
+            self._say(f"waiting up to {GRACE:g} s for {quantity(in_flight, 'request')}{second}")
         now = self._clock()
         if now < self._due:
             return
@@ -89,14 +90,24 @@ def result_lines(
 ) -> list[str]:
     """Return the result of a list: a line of counts, then each cause of a problem once.
 
-    `width`: in columns.
+    `width`: in columns. A line of counts that would be wider leaves out some that are 0, first the
+    unchanged.
     """
-    counts = counted(tally(operation, assets, is_plan=False))
-    took = f"{seconds:,.0f} s{_waited(assets)}".replace(" ", _UNBROKEN)
-    text = f"{operation.noun}s: {f'{counts}, {took}' if counts else EMPTY}"
+    counts = tally(operation, assets, is_plan=False)
+    took = f"{seconds:,.0f} s{_waited(assets)}"
+    text = _counts_line(operation, counts, took)
+    for word in (UNCHANGED, *reversed(counts)):
+        if len(text) > width and counts.get(word) == 0:
+            del counts[word]
+            text = _counts_line(operation, counts, took)
     head = textwrap.wrap(text, width, subsequent_indent="  ")
     problems = [asset for asset in assets if asset.failed or asset.lost]
     return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]
+
+
+def _counts_line(operation: Operation, counts: Mapping[str, int], took: str) -> str:
+    told = f"{counted(counts)}, {took.replace(' ', _UNBROKEN)}" if counts else EMPTY
+    return f"{operation.noun}s: {told}"
 
 
 def _waited(assets: list[Asset]) -> str:
@@ -136,7 +147,7 @@ def _problems(assets: list[Asset], width: int) -> list[str]:
         lines += [f"  {mark} {line}" for line in wrapped(listing(names), width - 4)[:2]]
         lines += [f"      {line}" for line in wrapped(cause, width - 6)]
     if len(by_cause) > _MOST_PROBLEMS:
-        lines.append(f"  and {len(by_cause) - _MOST_PROBLEMS:,} more causes")
+        lines.append(f"  and {quantity(len(by_cause) - _MOST_PROBLEMS, 'more cause')}")
     return lines + commands(assets)
 
 

@@ -220,7 +220,7 @@ class Guarded(Place):
 
     def call(self, resource: str):
         operation = RESOURCES[resource].operation
-        return self.client.call(operation, self.client.build_request(operation, "a", b"{}"))
+        return self.client.call(operation, self.client.build_request(operation, "a", b"{}"), "a")
 
 
 IDENTITY = {"access_token": "", "client_id": "c", "client_secret": "s3cret-s3cret"}

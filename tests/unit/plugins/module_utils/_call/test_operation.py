@@ -96,13 +96,15 @@ def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, 
     ],
 )
 def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
-    told = str(
-        failure_message(
-            operation, REQUEST, AttemptResult(Event.UNANSWERED, "the line went dead"), outcome
-        )
-    )
+    last = AttemptResult(Event.UNANSWERED, "the line went dead")
+    told = failure_message(operation, REQUEST, last, outcome, 1, "web01").text
     assert told.startswith("POST https://service.example/a: the line went dead. ")
     assert effect in told
+
+
+@pytest.mark.parametrize("key", ["role\n1", "role\x1b1", "role\u20281"])
+def test_the_label_of_an_asset_is_one_printable_line(key):
+    assert UPDATE.label(key) == "application role role 1"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
 )
 def test_a_message_starts_with_the_asset(operation, key, begin):
     last = AttemptResult(Event.UNANSWERED, "the line went dead")
-    assert str(failure_message(operation, REQUEST, last, "unknown", key=key)).startswith(begin)
+    assert str(failure_message(operation, REQUEST, last, "unknown", 1, key)).startswith(begin)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_failure_keeps_what_the_service_said(answer, details):
 def test_a_message_says_status_attempts_and_request_ids():
     headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
     last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
-    told = str(failure_message(CREATE, REQUEST, last, "rejected", attempts=3))
+    told = str(failure_message(CREATE, REQUEST, last, "rejected", 3, "web01"))
     assert "(attempt 3): status 429: too many requests. " in told
     assert "[x-request-id: r-1, traceparent: 00-a-b" in told
     assert told.isprintable()

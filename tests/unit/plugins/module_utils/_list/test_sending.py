@@ -489,6 +489,7 @@ class LedgerOfTests:
 
     def __init__(self) -> None:
         self.given_up: list[tuple[str, str]] = []
+        self.is_closed = False
 
     def look_up(self, tasks):
         return [task.planned() for task in tasks]
@@ -509,7 +510,33 @@ class LedgerOfTests:
         pass
 
     def close(self):
-        pass
+        self.is_closed = True
+
+
+def test_an_unexpected_error_leaves_the_ledger_open_for_running_threads_and_starts_no_item(
+    monkeypatch,
+):
+    monkeypatch.setattr(scheduler, "_POLL_INTERVAL", 0.05)
+    answered, recorded, ledger = threading.Event(), threading.Event(), LedgerOfTests()
+    is_closed_at_record = []
+
+    def record(result):
+        is_closed_at_record.append(ledger.is_closed)
+        recorded.set()
+        return result
+
+    def fail(*_status):
+        raise ZeroDivisionError
+
+    ledger.record = record
+    service = Service({"vm0": lambda request: answered.wait(60) and Answer(201, {}, b"{}")})
+    with pytest.raises(ZeroDivisionError):
+        run(service, VIRTUAL_MACHINES, machines(9), ledger=ledger, concurrency=1, progress=fail)
+    answered.set()
+    assert recorded.wait(60)
+    assert is_closed_at_record == [False]
+    time.sleep(0.2)
+    assert len(service.received) == 1
 
 
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
@@ -522,7 +549,7 @@ def test_an_answer_that_could_not_be_recorded_is_reported_as_such():
 
     result = run(Service({"vm1": Answer(204, {})}), VIRTUAL_MACHINES, machines(4), ledger=Full())
     assert "(3 accepted but not recorded, 1 accepted without a usable answer): " in result["msg"]
-    assert "results says what is known of each, and what to do." in result["msg"]
+    assert "See results for the known effect of each, and the next step." in result["msg"]
     assert result["results"][0]["msg"].endswith("disk full")
 
 

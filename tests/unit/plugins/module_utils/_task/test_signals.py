@@ -98,3 +98,18 @@ def test_the_first_signal_names_the_end_of_a_task():
     for number in (signal.SIGTERM, signal.SIGINT):
         signals.note(number, None)
     assert signals.name == "SIGTERM"
+
+
+@pytest.mark.parametrize(
+    ("caught", "by_ctrl_c"),
+    [
+        ([], False),
+        ([signal.SIGINT], True),
+        ([signal.SIGTERM], False),
+        ([signal.SIGTERM, signal.SIGINT], False),
+    ],
+)
+def test_only_a_first_ctrl_c_counts_as_one(caught, by_ctrl_c):
+    signals = Signals()
+    signals.caught += caught
+    assert signals.by_ctrl_c is by_ctrl_c

@@ -13,12 +13,15 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
-from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
+    Secrets,
+    printable,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options, task
 from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
     Interrupted,
 )
-from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task
+from support import CREATE, RESOURCES, SPECS, UPDATE, run_exactly, run_task, validated
 from support.wire import Last, answer, running, serving
 
 SECRET = 's3cret/ü+"%'  # has another form in a URL, in a form field, in JSON and in Python
@@ -50,6 +53,26 @@ def test_a_missing_library_fails_the_task(monkeypatch):
     result = run_task(CREATE, base_url="https://service.example")
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
     assert "requests" in result["msg"]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_no_message_about_an_asset_has_the_line_break_of_its_name(check_mode):
+    with serving(answer(201, {"id": "1", "name": "other"})) as wire:
+        result = run_task(
+            CREATE, check_mode=check_mode, base_url=wire.url, name="web\n01", allow_http=True
+        )
+    diff = result["diff"]
+    assert result["asset"]["name"] == ("web\n01" if check_mode else "other")
+    shown = [*map(str, result["warnings"]), diff["before_header"], diff["after_header"]]
+    assert all(each.isprintable() for each in shown)
+    assert "virtual machine web 01" in shown[-1]
+    assert check_mode or any("web 01: these fields came back" in each for each in shown)
+
+
+def test_the_message_about_an_interrupted_task_has_no_line_break_of_a_name():
+    options = validated(CREATE, dict(base_url="https://s", access_token="t", name="web\n01"))
+    failure = task.interrupted(task.prepare(RESOURCES[CREATE], options), "unknown", Interrupted())
+    assert failure.message.asset == "virtual machine web 01"
 
 
 def test_a_bug_of_ours_is_not_reported_as_an_error_of_the_service():
@@ -89,6 +112,7 @@ def test_disabled_certificate_validation_raises_a_warning(validate_certs, warned
     [
         (CREATE, "name", "web01 ", True),
         (CREATE, "name", "\u00a0web01", True),
+        (CREATE, "name", "web\n01\n", True),
         (CREATE, "name", "web 01", False),
         (UPDATE, "id", " role-1", True),
         (UPDATE, "id", "role-1", False),
@@ -99,7 +123,10 @@ def test_a_blank_at_an_end_of_a_name_raises_a_warning(module, option, key, is_wa
     warnings = " ".join(
         run_task(module, check_mode=True, base_url="https://s.example", **given).get("warnings", [])
     )
-    told = f'{option}: "{key}" begins or ends with a blank, so it is another asset than "{key.strip()}".'
+    shown, other = printable(key), printable(key.strip())
+    told = (
+        f'{option}: "{shown}" begins or ends with a blank, so it is another asset than "{other}".'
+    )
     assert (told in warnings) is is_warned
 
 

@@ -229,6 +229,7 @@ def test_blanks_around_a_cell_are_none_of_its_value():
             ],
         ),
         ("name,cpu\nweb01,4,5\n", ["line 2: it has 3 cells, and there are 2 columns"]),
+        ("name\nweb01,4\n", ["line 2: it has 2 cells, and there is 1 column"]),
         ("name,name\na,b\n", ["line 1, column 2: name is there twice"]),
         (
             'name,volumes,volumes[0].name\na,"[]",b\n',

@@ -36,6 +36,29 @@ def test_a_csv_file_that_cannot_be_read_is_refused(tmp_path, content, said):
     assert refused.value.msg.startswith(f"file: {file} {said}")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("name,cpu\nweb01,four\n", 'line 2, column 2 (cpu): must be a number, not "four"'),
+        ("nme\nweb01\n", "line 1: there is no column name"),
+    ],
+)
+def test_the_faults_of_a_csv_file_name_the_file_and_not_a_filter(tmp_path, content, said):
+    file = tmp_path / "entries.csv"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        entries_in(str(file))
+    assert refused.value.msg.startswith(f"file: {file}: {said}")
+
+
+def test_a_delimiter_that_is_none_is_named_as_the_variable(tmp_path):
+    file = tmp_path / "entries.csv"
+    file.write_text("name\nweb01\n", encoding="utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        entries_in(str(file), ";;")
+    assert refused.value.msg.startswith("delimiter: must be one character")
+
+
 def test_what_is_written_to_a_json_file_is_read_from_it(tmp_path):
     file = tmp_path / "entries.json"
     write_entries(str(file), ENTRIES, ",")

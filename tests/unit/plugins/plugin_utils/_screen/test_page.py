@@ -166,6 +166,23 @@ def test_what_was_not_started_is_said_and_what_lost_fields_is_a_problem():
     assert ">not begun<" not in page
 
 
+@pytest.mark.parametrize(
+    ("result", "plan", "says_nothing", "says_how"),
+    [
+        ("to create", "create", False, True),
+        ("unchanged", "keep", True, False),
+        ("in doubt", "in_doubt", False, False),
+    ],
+)
+def test_a_plan_says_how_it_is_carried_out_or_that_there_is_nothing_to_do(
+    result, plan, says_nothing, says_how
+):
+    asset = asset_of("a", result, plan=plan, msg="sent, no answer", failed=result == "in doubt")
+    page = page_of(run_of([asset], {result: 1}, state="planned"))
+    assert ("Nothing to do." in page) is says_nothing
+    assert ("To carry out this plan" in page) is says_how
+
+
 def test_a_run_that_ended_early_says_so_with_how_many_were_not_started():
     stopped = run_of([], {"created": 208, "in doubt": 1, "not begun": 291})
     assert data_of(stopped)["verdict"] == "Stopped early: 1 in doubt, 291 not started of 500"

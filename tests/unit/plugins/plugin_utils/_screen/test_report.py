@@ -230,10 +230,28 @@ def test_the_password_of_a_ledger_is_not_in_a_report(path):
     assert "secret-of" not in Path(path).read_text()
 
 
-def test_the_line_on_the_screen_says_where_the_files_are(path, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("given", "is_plan", "line"),
+    [
+        ("fleet.json", False, "report: fleet.html, .json, .xml"),
+        ("fleet.json", True, "plan: fleet.plan.html, .json, .md, .xml"),
+        ("fleet.html", False, "report: fleet.html, .json, .xml"),
+        ("fleet.md", False, "report: fleet.html, .json, .xml"),
+        ("fleet", False, "report: fleet, .html, .xml"),
+        ("fleet", True, "plan: fleet.plan, .html, .md, .xml"),
+        ("fleet.v2.txt", False, "report: fleet.v2.html, .txt, .xml"),
+    ],
+)
+def test_the_line_on_the_screen_names_each_file_that_is_written(
+    tmp_path, monkeypatch, given, is_plan, line
+):
     monkeypatch.chdir(tmp_path)
-    assert Report(path, "", "r", SERVICE, is_plan=False).where == "report: fleet.html, .json, .xml"
-    assert Report(path, "", "r", SERVICE, is_plan=True).where == "plan: fleet.plan.html, .json, .md"
+    report = Report(str(tmp_path / given), "", "r", SERVICE, is_plan)
+    assert report.where == line
+    assert add(report, PLANNED if is_plan else ITEMS) == ""
+    first, *others = line.partition(": ")[2].split(", ")
+    base = first if given == "fleet" else os.path.splitext(first)[0]
+    assert {file.name for file in tmp_path.iterdir()} == {first, *(base + each for each in others)}
 
 
 def test_the_xml_is_junit(path):

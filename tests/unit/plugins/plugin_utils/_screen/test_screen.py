@@ -84,11 +84,24 @@ def test_one_lost_answer_among_500_takes_few_lines_and_its_cause_is_said_once():
 )
 def test_429s_and_how_long_they_made_it_wait_are_told(waits, told):
     items = {f"vm{number}": {**CREATED, "waits": each} for number, each in enumerate(waits or [[]])}
-    said = " ".join(" ".join(result_lines(OPERATION, listed(items), 18.2, 80)).split())
-    assert (
-        said
-        == f"virtual machines: {len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected, 18 s{told}"
-    )
+    (line,) = result_lines(OPERATION, listed(items), 18.2, 100)
+    counts = f"{len(items):,} created, 0 unchanged, 0 in doubt, 0 rejected"
+    assert line == f"virtual machines: {counts}, 18 s{told}"
+
+
+@pytest.mark.parametrize(
+    ("width", "counts"),
+    [
+        (81, "1 created, 0 unchanged, 0 in doubt, 0 rejected, 1 differs"),
+        (80, "1 created, 0 in doubt, 0 rejected, 1 differs"),
+        (67, "1 created, 0 in doubt, 1 differs"),
+        (50, "1 created, 1 differs"),
+    ],
+)
+def test_counts_that_are_0_are_left_out_where_the_line_would_be_too_wide(width, counts):
+    differs = {"outcome": "not_sent", "asset": {"id": "2"}, "differs": ["cpu"]}
+    (line,) = result_lines(OPERATION, listed({"a": CREATED, "b": differs}), 0, width)
+    assert line == f"virtual machines: {counts}, 0 s"
 
 
 def test_no_line_but_a_command_is_wider_than_the_screen():
@@ -132,22 +145,18 @@ def test_items_with_one_cause_are_named_together():
     assert lines[2:4] == ["      status 403: not allowed.", "  ? other"]
 
 
-def test_of_many_causes_ten_are_shown():
-    items = {f"vm{number}": lost("rejected", Message(f"cause {number}")) for number in range(30)}
+@pytest.mark.parametrize(("causes", "more"), [(30, "20 more causes"), (11, "1 more cause")])
+def test_of_many_causes_ten_are_shown(causes, more):
+    items = {f"vm{each}": lost("rejected", Message(f"cause {each}")) for each in range(causes)}
     lines = result_lines(OPERATION, listed(items), 1, 80)
     assert len(lines) == 1 + 2 * 10 + 1
-    assert lines[-1] == "  and 20 more causes"
+    assert lines[-1] == f"  and {more}"
 
 
 def test_what_was_not_started_is_counted_and_what_had_nothing_to_do_is_unchanged():
-    skipped = dict(
-        changed=False, skipped=True, outcome="not_sent", msg=Message("it was not started")
-    )
+    skipped = dict(changed=False, skipped=True, outcome="not_sent", msg=Message("not started"))
     lines = result_lines(OPERATION, listed({"a": UNCHANGED, "b": skipped, "c": CREATED}), 0.4, 80)
-    assert lines == [
-        "virtual machines: 1 created, 1 unchanged, 0 in doubt, 0 rejected, 1 not started,",
-        "  0 s",
-    ]
+    assert lines == ["virtual machines: 1 created, 1 unchanged, 0 in doubt, 1 not started, 0 s"]
 
 
 def test_control_characters_of_a_message_do_not_reach_the_screen():
@@ -184,9 +193,7 @@ def test_no_item_of_a_list_is_hidden_unless_its_task_says_so():
 
 
 def test_what_was_not_started_is_only_counted_where_the_result_would_be_too_large_for_awx():
-    not_started = dict(
-        UNCHANGED, skipped=True, msg=Message("it was not started: the first was lost.")
-    )
+    not_started = dict(UNCHANGED, skipped=True, msg=Message("not started: the first was lost."))
     items = {
         "a": CREATED,
         "b": lost(),
@@ -228,7 +235,9 @@ def test_progress_counts_the_whole_list(times, said):
     clock, lines = iter([0.0, *(moment for moment, _done in times)]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     for _moment, done in times:
-        progress.show(ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False))
+        progress.show(
+            ListStatus(500, 100, [result_from(CREATED)] * done, 4, is_ending=False), False
+        )
     assert lines == said
 
 
@@ -236,19 +245,30 @@ def test_progress_says_how_many_were_rejected_once_there_are_any():
     clock, lines = iter([0.0, 2.0]), []
     progress = Progress("virtual machine", lines.append, lambda: next(clock))
     ended = [result_from(item) for item in (CREATED, CREATED, lost("rejected"))]
-    progress.show(ListStatus(10_000, 8_000, ended, 256, is_ending=False))
+    progress.show(ListStatus(10_000, 8_000, ended, 256, is_ending=False), False)
     assert lines == [
         "virtual machines: 8,003 of 10,000, 256 in flight, 0 in doubt, 1 rejected, 2/s"
     ]
 
 
-def test_a_list_that_is_ended_says_once_what_it_waits_for():
+@pytest.mark.parametrize(
+    ("by_ctrl_c", "in_flight", "line"),
+    [
+        (True, 4, "waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"),
+        (True, 1, "waiting up to 10 s for 1 request; a second Ctrl-C leaves it in doubt"),
+        # The keyword timeout, SIGTERM, a crash, or the death of the parent.
+        (False, 4, "waiting up to 10 s for 4 requests"),
+        (False, 1, "waiting up to 10 s for 1 request"),
+    ],
+)
+def test_a_list_that_is_ended_says_once_what_it_waits_for(by_ctrl_c, in_flight, line):
     lines = []
     progress = Progress("virtual machine", lines.append, lambda: 0.0)
-    progress.show(ListStatus(500, 0, [], 0, is_ending=True))  # there is nothing to wait for
+    nothing = ListStatus(500, 0, [], 0, is_ending=True)  # there is nothing to wait for
+    progress.show(nothing, by_ctrl_c)
     for _time in range(3):
-        progress.show(ListStatus(500, 0, [], 4, is_ending=True))
-    assert lines == ["waiting up to 10 s for 4 requests; a second Ctrl-C leaves them in doubt"]
+        progress.show(ListStatus(500, 0, [], in_flight, is_ending=True), by_ctrl_c)
+    assert lines == [line]
 
 
 EVIL = (
