@@ -136,6 +136,7 @@ class Queue:
                 continue
             if self._ledger.lock(change.key, wait=False):
                 locked.append(change)
+                self._held.pop(change.key, None)
             else:
                 self._note_held(change.key)
         answers: dict[Key, tuple[bool, Entry | None]] = {}
