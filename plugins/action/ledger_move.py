@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
+from typing import Iterator
 
+from ..module_utils._errors import InvalidInput
 from ..module_utils._fields import Params
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
@@ -37,7 +39,7 @@ class ActionModule(LedgerAction):
         waiting = waiting_of(self)
 
         def open_target(read_only: bool) -> Ledger:
-            with self.signals.raised():
+            with self.signals.raised(), _by_its_name("to"):
                 target = open_ledger(there, read_only, required_by, moving=True)
             target.wait_like(waiting)
             return target
@@ -55,3 +57,12 @@ class ActionModule(LedgerAction):
         ledger = reused_ledger(self, params, read_only=check_mode or is_missing)
         urls = params["base_url"], params["to_base_url"]
         return move_entries(ledger, *urls, check_mode, run_id())
+
+
+@contextmanager
+def _by_its_name(option: str) -> Iterator[None]:
+    """Name this option in errors about the ledger that is opened."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.renamed(lambda _ledger: option, error.effect) from None

@@ -323,9 +323,10 @@ def parsed_url(url: str) -> Parameters:
     asked = {name: str(value) for name, value in parsed.items() if value is not None}
     if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
         raise LedgerError(
-            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the"
+            "ledger",
+            "it is not a valid postgresql:// URL. Percent-encode special characters of the"
             " password (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters"
-            " of libpq after a ?"
+            " of libpq after a ?",
         )
     return asked
 

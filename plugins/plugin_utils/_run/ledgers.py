@@ -25,13 +25,14 @@ _ledgers: dict[tuple[int, str, bool], Ledger] = {}
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
-    """Return where the ledger of an option is; raise InvalidInput or LedgerError."""
+    """Return where the ledger of an option is; raise InvalidInput."""
     if not ledger:
-        raise InvalidInput("ledger", "is empty")
+        raise InvalidInput(option, "is empty")
     if action.keywords.is_async:
         why = "cannot be combined with async: nothing would record how the task ended. Remove async"
-        raise InvalidInput("ledger", why)
-    return resolved(ledger, action.playbook_directory, action.arguments.get(option) is None)
+        raise InvalidInput(option, why)
+    is_from_environment = action.arguments.get(option) is None
+    return resolved(ledger, action.playbook_directory, is_from_environment, option)
 
 
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
