@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Iterable
 
 from ...module_utils._errors import (
     ACCEPTED,
@@ -26,7 +26,7 @@ from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
 from .ansible_core import TaskAction, untrusted, wants_invocation
-from .display import leave_message, prepare_display
+from .display import leave_message, prepare_display, say, show_lines
 from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory
 from .worker import environment, is_orphan, parent
@@ -137,6 +137,16 @@ class Action(TaskAction):
     def only_checks(self) -> bool:
         """Return whether the task only finds faults before the first request of the role."""
         return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
+
+    def show(self, lines: Iterable[str]) -> None:
+        """Display lines about assets, a plan or a result, unless `no_log` hides them."""
+        if not self.keywords.no_log:
+            show_lines(lines)
+
+    def say(self, line: str) -> None:
+        """Display a line about assets on stderr, unless `no_log` hides it."""
+        if not self.keywords.no_log:
+            say(self.signals, line)
 
     def list_variable(self, name: str, place: str) -> list[str]:
         """Return the texts of a variable, converted as a list option; raise InvalidInput.

@@ -71,8 +71,7 @@ def waiting_of(action: Action) -> Waiting:
     """Return how a task waits for others: a signal interrupts it, and a line names the assets."""
 
     def show(keys: list[Key], entry: Entry | None) -> None:
-        if not action.keywords.no_log:
-            say(action.signals, waiting_line(keys, entry))
+        action.say(waiting_line(keys, entry))
 
     return Waiting(action.signals.raised, show)
 

@@ -30,7 +30,7 @@ from .._screen.report import AboutList, Report
 from .._screen.screen import Progress, result_lines
 from .action import Action
 from .ansible_core import run_id
-from .display import say, show_lines
+from .display import say
 from .ledgers import ledger_location, open_own_ledger
 from .only import Only
 from .send_one import SendingAction, Worker
@@ -129,14 +129,14 @@ class SendingListAction(SendingAction):
         problem = report.add_list(operation, assets, about) if report else ""
         if problem:
             result = result.but(warnings=(*result.warnings, problem))
-        if self.keywords.no_log or self.signals.caught:
+        if self.signals.caught:
             return result
         if self.keywords.check_mode:
             lines = plan_lines(operation, assets, width)
         else:
             lines = result_lines(operation, assets, seconds, width)
         where = [report.where] if report and not problem else []
-        show_lines([*lines, *(f"  {note}" for note in notes), *where])
+        self.show([*lines, *(f"  {note}" for note in notes), *where])
         return result
 
     def _returned(
