@@ -122,7 +122,7 @@ class Editor:
                 edits = self._decide(items, now, faults)
                 for edit in edits:
                     if edit.kind != UNCHANGED and edit.before != before[edit.key]:
-                        raise _overtaken(edit.key, edit.before)
+                        raise _overtaken(edit.key, before[edit.key], edit.before)
             return self._write(edits)
 
     def _decide(
@@ -146,7 +146,8 @@ class Editor:
         entries: dict[Key, Entry | None] = {}
         for change, written in zip(changes, self.ledger.write(changes, Kind.EDIT)):
             if written is None:
-                raise _overtaken(change.key, self.ledger.get(change.key))
+                now = self.ledger.get(change.key)
+                raise _overtaken(change.key, change.before, now)
             entries[change.key] = written.after
         return [edit._replace(after=entries.get(edit.key, edit.after)) for edit in edits]
 
@@ -235,12 +236,14 @@ def _change_of(edit: Edit, run: str) -> Change:
     return Change(edit.key, edit.before, after, ended)
 
 
-def _overtaken(key: Key, now: Entry | None) -> LedgerError:
-    """Return the error that another task has changed the entry meanwhile."""
+def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError:
+    """Return the error that another task has changed the entry since it was read."""
     state = _state_of(now)
-    who = "the task that was working on it finished"
+    who = "another task changed it"
     if state == INTENT:
         who = "another task began to work on it"
+    elif _state_of(before) == INTENT:
+        who = "the task that was working on it finished"
     return LedgerError(
         f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}, so nothing was"
         " changed. Look at it again with infrastructure.services.ledger_info before you run this"
