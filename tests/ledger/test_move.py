@@ -345,7 +345,7 @@ def test_a_target_that_is_a_ledger_already_is_refused_and_nothing_changes(filled
     put(opened(filled[1]), KEY, ENTRY)
     before = [content(location) for location in filled]
     for check_mode in (True, False):
-        with pytest.raises(LedgerError, match=r"is another ledger already, .* Nothing was moved"):
+        with pytest.raises(LedgerError, match="is another ledger already, "):
             move(*filled, check_mode=check_mode)
         assert [content(location) for location in filled] == before
     assert usable(*filled) == [True, True]
@@ -496,7 +496,7 @@ def test_moves_to_two_places_end_in_one(filled, tmp_path):
 
 
 def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
-    with pytest.raises(LedgerError, match=r"no ledger at .* yet, so nothing was moved"):
+    with pytest.raises(LedgerError, match=r"no ledger at .* yet\. Check the location"):
         move(*places)
     assert list(tmp_path.glob("*.db*")) == []
 

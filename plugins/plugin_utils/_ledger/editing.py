@@ -245,9 +245,8 @@ def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError
     elif _state_of(before) == INTENT:
         who = "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}, so nothing was"
-        " changed. Look at it again with infrastructure.services.ledger_info before you run this"
-        " task again"
+        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Look at it"
+        " again with infrastructure.services.ledger_info before you run this task again"
     )
 
 

@@ -42,7 +42,7 @@ def open_source(location: str, read_only: bool) -> Ledger:
     """Return the ledger to move, which must exist; raise LedgerError or MissingLibrary."""
     with closing(open_ledger(location, read_only=True, moving=True)) as found:
         if found.is_new:
-            raise LedgerError(f"{no_ledger_yet(found)}, so nothing was moved. Check the location")
+            raise LedgerError(f"{no_ledger_yet(found)}. Check the location")
     return open_ledger(location, read_only, moving=True)
 
 
@@ -118,10 +118,7 @@ def _require_possible(source: Ledger, at_source: Mark, target: Ledger, at_target
         problem = "is another ledger already, and ledgers are not merged"
     elif at_target.state == sql.MOVED:
         problem = f"was moved to {at_target.place}, and a ledger is never used again where it was"
-    raise LedgerError(
-        f"ledger: {target.where} {problem}. Nothing was moved. Give a place where there is no"
-        " ledger"
-    )
+    raise LedgerError(f"ledger: {target.where} {problem}. Give a place where there is no ledger")
 
 
 def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:

@@ -101,3 +101,21 @@ def test_a_new_ledger_that_may_not_be_created_is_refused_by_the_name_of_its_opti
     options = {"ledger": "old.db", "to": "new.db", "ledger_create": False}
     ended = somebody.run("ledger_move", options)
     assert ended.result["msg"].startswith(f"to: there is none at {somebody.directory}/new.db")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ledger": "none.db", "to": "new.db"},
+        {"ledger": "old.db", "to": "other.db"},
+        {"ledger": "none.db", "base_url": KEY.base_url, "to_base_url": "https://t.example"},
+        {"ledger": "old.db", "base_url": KEY.base_url, "to_base_url": KEY.base_url},
+        {"ledger": "old.db", "base_url": KEY.base_url, "to_base_url": "https://t.example"},
+    ],
+)
+def test_a_move_that_is_refused_says_once_that_it_has_no_effect(somebody, options):
+    for name in ("old.db", "other.db"):
+        open_ledger(str(somebody.directory / name)).close()
+    said = somebody.run("ledger_move", options).result["msg"]
+    assert said.endswith(". No entry was changed.")
+    assert "nothing was moved" not in said.lower()
