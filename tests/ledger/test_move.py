@@ -306,6 +306,25 @@ def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_oth
     assert number == 6
 
 
+def test_a_move_whose_last_step_another_one_takes_is_complete(filled, unlocked):
+    before = content(filled[0])
+    assert move(*filled, at=COMMIT + 1, does=lambda: move(*filled))["changed"]
+    assert usable(*filled) == [False, True]
+    assert content(filled[1]) == before
+
+
+def test_a_move_whose_target_has_gone_on_meanwhile_says_where_it_is(filled, unlocked, tmp_path):
+    before, third = content(filled[0]), str(tmp_path / "third.db")
+
+    def go_on() -> None:
+        move(*filled)
+        move(filled[1], third)
+
+    said = attempt(*filled, at=COMMIT + 1, does=go_on)
+    assert f"was moved to {third}, which is the ledger now" in said
+    assert content(third) == before
+
+
 def test_four_moves_at_once_end_in_one_place(fresh, unlocked):
     """As one task on four hosts, through a pooler."""
     for _round in range(5):

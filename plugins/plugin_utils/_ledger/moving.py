@@ -127,8 +127,9 @@ def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
     if at_source.state != sql.MOVED:
         at_source = _carry_over(source, at_source, target, at_target)
     in_use = Mark(source.ledger_id, sql.IN_USE, at_source.move)
-    if target.mark() != in_use:
-        _set_mark(target, in_use._replace(state=sql.FILLING), in_use)
+    filling = in_use._replace(state=sql.FILLING)
+    if 0 in target.database.write([_marking(filling, in_use)], Kind.EDIT):
+        target.require_in_use()  # as it is where another task has taken this step
 
 
 def _carry_over(source: Ledger, at_source: Mark, target: Ledger, at_target: Mark) -> Mark:
