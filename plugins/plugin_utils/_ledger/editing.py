@@ -29,7 +29,18 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
+from .entries import (
+    ABSENT,
+    DONE,
+    INTENT,
+    STATES_IN_DOUBT,
+    Change,
+    Ended,
+    Entry,
+    Key,
+    Kind,
+    LedgerError,
+)
 from .store import Ledger
 from .tables import like
 
@@ -153,7 +164,7 @@ class Editor:
 
 
 def _is_left_in_doubt(edit: Edit) -> bool:
-    return edit.kind == UNCHANGED and _state_of(edit.after) not in (ABSENT, DONE)
+    return edit.kind == UNCHANGED and _state_of(edit.after) in STATES_IN_DOUBT
 
 
 def _items(params: Params, faults: Faults) -> list[Item]:
