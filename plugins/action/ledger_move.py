@@ -20,7 +20,13 @@ from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_news, waiting_of
+from ..plugin_utils._run.ledgers import (
+    ledger_location,
+    requiring_option,
+    reused_ledger,
+    show_news,
+    waiting_of,
+)
 
 
 class ActionModule(LedgerAction):
@@ -35,7 +41,7 @@ class ActionModule(LedgerAction):
             return self._move_entries(params, check_mode)
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
-        required_by = "" if params["ledger_create"] else "ledger_create"
+        required_by = requiring_option(self, params)
         waiting = waiting_of(self)
 
         def open_target(read_only: bool) -> Ledger:

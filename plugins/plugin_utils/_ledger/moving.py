@@ -22,20 +22,17 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, closing, suppress
 from itertools import chain
-from typing import Any, Callable, Iterator
+from typing import Callable, Iterator, Sequence
 
 from ...module_utils._errors import NOT_SENT, ServicesError
 from ...module_utils._result import Returned
 from . import tables as sql
+from .database import Row, Statement, Value
 from .entries import Key, Kind, LedgerError, Mark
 from .location import no_ledger_yet, open_ledger
 from .store import Ledger, lock_number
 
-_ENTRY = "infrastructure_services_entry"
 _TURN = Key("", "ledger", "move")  # the lock of the task that moves a ledger
-
-Row = tuple[Any, ...]
-Statement = tuple[str, Row]  # with its values
 
 
 def open_source(location: str, read_only: bool) -> Ledger:
@@ -134,7 +131,7 @@ def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
 
 def _carry_over(source: Ledger, at_source: Mark, target: Ledger, at_target: Mark) -> Mark:
     """Take the steps up to the commit and return the source's mark; an error reopens the source."""
-    moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), _place(target))
+    moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), target.database.place())
     moved = moving._replace(state=sql.MOVED)
     with ExitStack() as undo:
         undo.callback(_reopen, source, moving)
@@ -183,7 +180,7 @@ def _close(source: Ledger, moving: Mark) -> None:
 
 
 def _is_closed(source: Ledger) -> bool:
-    return _ENTRY not in source.database.tables()
+    return sql.ENTRY_TABLE not in source.database.tables()
 
 
 def _reopen(source: Ledger, moving: Mark) -> None:
@@ -203,7 +200,7 @@ def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None
     if at_target.state == sql.FILLING:
         before.append(_marking(at_target, at_target))
         before += [(statement, ()) for statement in sql.DROP]
-    filling = Mark(source.ledger_id, sql.FILLING, moving.move, _place(source))
+    filling = Mark(source.ledger_id, sql.FILLING, moving.move, source.database.place())
     if not target.create(sql.INSERT_FIRST_MARK, filling, before, _copies(source)):
         raise _overtaken(target)
 
@@ -217,7 +214,7 @@ def _copies(source: Ledger) -> Iterator[Statement]:
         yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])
 
 
-def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:
+def _pages(source: Ledger, statement: str, after: Sequence[Value]) -> Iterator[list[Row]]:
     """Yield the rows of a table, some at a time; `after`: the key before the first one."""
     rows = source.database.execute(statement, after)
     while rows:
@@ -234,11 +231,3 @@ def _insertion(statement: str, rows: list[Row]) -> Statement:
 def _count(source: Ledger, table: str) -> int:
     ((count,),) = source.database.execute(sql.COUNT.format(table))
     return int(count)
-
-
-def _place(ledger: Ledger) -> str:
-    """Return where a ledger is, without a password; several may be in one database."""
-    if ledger.file:
-        return ledger.file
-    ((schema,),) = ledger.database.execute("SELECT current_schema()")
-    return f"{ledger.where.partition(', schema ')[0]}, schema {schema}"

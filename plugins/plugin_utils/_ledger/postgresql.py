@@ -120,6 +120,10 @@ class PostgresDatabase:
             problem = f"permission denied for schema {path}, if there is one"
             raise LedgerError(f"ledger: {self.where}: {problem}")
 
+    def place(self) -> str:
+        ((schema,),) = self.execute("SELECT current_schema()")
+        return f"{self.where.partition(', schema ')[0]}, schema {schema}"
+
     def use(self) -> Use:
         return Use()
 

@@ -92,6 +92,9 @@ class SqliteDatabase:
             return set()
         return {name for (name,) in self.execute(TABLES_IN_SQLITE)}
 
+    def place(self) -> str:
+        return self.file
+
     def use(self) -> Use:
         _device, inode = identity(self.file) or (0, 0)
         return Use(self.file, inode, platform.node())

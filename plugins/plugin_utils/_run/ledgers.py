@@ -38,7 +38,7 @@ def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
-        ledger = _open_for_run(location, read_only, _required_by(action, params))
+        ledger = _open_for_run(location, read_only, requiring_option(action, params))
     # Its threads wait to the end: only the main thread receives signals.
     ledger.wait_like(waiting_of(action)._replace(interruptible=nullcontext))
     show_news(action, ledger, location, read_only)
@@ -55,14 +55,14 @@ def reused_ledger(
     """
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
-        ledger = ledger_of_process(location, read_only, _required_by(action, params))
+        ledger = ledger_of_process(location, read_only, requiring_option(action, params))
     ledger.wait_like(waiting_of(action))
     if shows_news:
         show_news(action, ledger, location, read_only)
     return ledger
 
 
-def _required_by(action: Action, params: Params) -> str:
+def requiring_option(action: Action, params: Params) -> str:
     """Return the option that requires the ledger to exist, '' if it may be created."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
 
