@@ -201,7 +201,7 @@ def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None
         before.append(_marking(at_target, at_target))
         before += [(statement, ()) for statement in sql.DROP]
     filling = Mark(source.ledger_id, sql.FILLING, moving.move, source.database.place())
-    if not target.create(sql.INSERT_FIRST_MARK, filling, before, _copies(source)):
+    if not target.create(filling, before, _copies(source)):
         raise _overtaken(target)
 
 

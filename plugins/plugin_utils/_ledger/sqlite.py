@@ -72,9 +72,9 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        # Wait for a write that is going on to remove its journal.
+        # A running write removes its journal. Only a writer waits for it: a reader has no lock file.
         self.lock(_WRITING, wait=True)
-        # SQLite plays it back unseen.
+        # SQLite plays back the journal of a write that was cut off, and does not say so.
         self._was_cut_off = has_journal(self.file)
         self.unlock(_WRITING)
 

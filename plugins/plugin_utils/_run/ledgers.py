@@ -87,7 +87,7 @@ def show_news(action: Action, ledger: Ledger, location: str, read_only: bool) ->
         say(action.signals, ledger.place_warning)
 
 
-def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> Ledger:
+def ledger_of_process(location: str, read_only: bool, required_by: str) -> Ledger:
     """Return the open ledger of this process; raise LedgerError or MissingLibrary.
 
     A ledger that was inherited through fork() belongs to the parent. One that does not exist yet is
