@@ -201,7 +201,7 @@ def _add_repeated(items: list[Item], faults: Faults) -> None:
         elif item.asset_id and item.state not in (ABSENT, DONE):
             first = by_id.setdefault((item.key.base_url, item.key.resource, item.asset_id), item)
             if first is not item:
-                fault = f"asset: its id is that of {first.key.name}, too"
+                fault = f"asset: its id is also given for {first.key.name}"
                 faults.add(item.number, item.given, fault)
 
 

@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Moves a ledger to a new place, so that at most one of the two is in use, wherever the move is cut
-off.
+"""Moves a ledger so that at most one of the two is in use, whenever it is interrupted.
 
 1. The source goes from in use to moving. Requests in flight end, and its table of entries is
    renamed, so that no open session reads or writes it.

@@ -97,7 +97,7 @@ class PostgresDatabase:
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
-        self.shown = "" if has_password(self._asked) else url
+        self.shown = "" if has_secret(self._asked) else url
         self.waiting = Waiting()
         self._locked: set[int] = set()  # the locks of this session, by number
         try:
@@ -343,6 +343,6 @@ def described(asked: Parameters) -> str:
     return f"{database}, schema {schema[1]}" if schema else database
 
 
-def has_password(asked: Parameters) -> bool:
+def has_secret(asked: Parameters) -> bool:
     """Return whether a URL contains anything that must not be shown."""
     return any(value and is_credential_name(name) for name, value in asked.items())

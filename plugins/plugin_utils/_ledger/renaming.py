@@ -48,8 +48,9 @@ def move_entries(
 
 
 def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> Returned:
+    # Read first, so that a move made after this read is noticed.
     rows = ledger.database.execute(sql.SERVICE_NUMBER, (new,))
-    number = int(rows[0][0]) if rows else 0  # read before what it stands for
+    number = int(rows[0][0]) if rows else 0
     is_complete = _is_complete(ledger, old, new)
     url = new if is_complete else old
     found = _entries_at(ledger, url)

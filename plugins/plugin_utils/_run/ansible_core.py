@@ -95,9 +95,9 @@ def inventory_data(data: Any) -> Any:
     """Return data whose strings are never templated or called, as plain JSON where possible.
 
     `ansible-inventory` prints any other string as an object, which AWX takes for the value. A brace
-    begins a template; at the start of a string, `#jinja2:` sets other delimiters. `when: "{{ name
-    }}"` evaluates the value of the variable as an expression: one without a parenthesis calls
-    nothing, neither a lookup nor a method.
+    begins a template; at the start of a string, `#jinja2:` sets other delimiters.
+    `when: "{{ name }}"` evaluates the value of the variable as an expression: one without a
+    parenthesis calls nothing, neither a lookup nor a method.
     """
     if isinstance(data, dict):
         return {inventory_data(key): inventory_data(value) for key, value in data.items()}

@@ -48,7 +48,7 @@ def prepare_display() -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Display a plan or an end on stdout, or on stderr where a callback prints a document."""
+    """Display a plan or a result on stdout, or on stderr where a callback prints a document."""
     _show(list(lines), stderr=not prints_lines())
 
 

@@ -50,7 +50,7 @@ class SendingListAction(SendingAction):
         location = ledger_location(self, params["ledger"]) if params["ledger"] else ""
         self._require_controller()
         only = Only(self)
-        params[self.spec.option] = only.of(params[self.spec.option])
+        params[self.spec.option] = only.selected(params[self.spec.option])
         service = settings_from(params, check_mode).service
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
@@ -68,7 +68,7 @@ class SendingListAction(SendingAction):
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
         about = _about_list(recording, history_rows, place.why_to_stop())
-        result = self._show(report, time.monotonic() - began, result, about, only.words())
+        result = self._show(report, time.monotonic() - began, result, about, only.lines())
         return self._returned(params, collected, result, recording)
 
     def _require_controller(self) -> None:
