@@ -36,10 +36,9 @@ _WHY = (
     " creation that may have happened."
 )
 _UNRECORDED = (
-    "No ledger remembers what this run creates, so running it again"
-    " creates another machine. Set ledger, or"
-    f" {LEDGER_VARIABLE} in the environment, to the path of a file;"
-    ' ledger: "" says that this is meant.'
+    "No ledger is set, so running this again will create another machine."
+    f" Set ledger, or {LEDGER_VARIABLE} in the environment, to the path of a file;"
+    ' ledger: "" says that this is intended.'
 )
 _NO_LEDGER = (
     f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a"

@@ -161,7 +161,7 @@ class SendingListAction(SendingAction):
             return "See above."
         known = ""
         if params["report"]:
-            known = f"The report {params['report']} says what is known of each. "
+            known = f"The report {params['report']} lists the known effect of each. "
         if params["ledger"]:
             in_doubt = (
                 "The playbook infrastructure.services.in_doubt lists what is in"
