@@ -159,13 +159,14 @@ class SqliteDatabase:
         try:
             if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
-            if wait:
-                with self.waiting.interruptible():
-                    set_lock(self._locks, number, fcntl.LOCK_EX)
+            if not wait:
+                return False
+            with self.waiting.interruptible():
+                set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
             problem = f"{self.where}.lock cannot be locked: {error.strerror}"
             raise LedgerError(f"ledger: {problem}") from None
-        return wait
+        return True
 
     def unlock(self, number: int) -> None:
         # If this fails, others wait until the process ends.
