@@ -40,6 +40,10 @@ _WRONG = {
     "port": re.compile(r"[^\d,]"),
     "dbname": re.compile(r"[@#?%:/\s]"),
 }
+_NOT_A_URL = (
+    "it is not a valid postgresql:// URL. Percent-encode special characters of the password (/ is"
+    " %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters of libpq after a ?"
+)
 _SCHEMA = re.compile(r"-c ?search_path=(\S+)")  # in libpq's options
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
@@ -323,15 +327,10 @@ def parsed_url(url: str) -> Parameters:
     try:
         parsed = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
-        parsed = {"host": "@"}
+        raise LedgerError("ledger", _NOT_A_URL) from None
     asked = {name: str(value) for name, value in parsed.items() if value is not None}
     if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
-        raise LedgerError(
-            "ledger",
-            "it is not a valid postgresql:// URL. Percent-encode special characters of the"
-            " password (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters"
-            " of libpq after a ?",
-        )
+        raise LedgerError("ledger", _NOT_A_URL)
     return asked
 
 
