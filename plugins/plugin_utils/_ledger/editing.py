@@ -194,14 +194,15 @@ def _add_repeated(items: list[Item], faults: Faults) -> None:
     by_key: dict[Key, Item] = {}
     by_id: dict[tuple[str, str, str], Item] = {}
     for item in items:
-        first = by_key.setdefault(item.key, item)
-        if first is not item:
-            same = place_of(first.number, first.given)
+        same_key = by_key.setdefault(item.key, item)
+        if same_key is not item:
+            same = place_of(same_key.number, same_key.given)
             faults.add(item.number, item.given, f"is the same entry as {same}")
+        # Nobody fills in the id of an item in state done: it is a row of a listing.
         elif item.asset_id and item.state not in (ABSENT, DONE):
-            first = by_id.setdefault((item.key.base_url, item.key.resource, item.asset_id), item)
-            if first is not item:
-                fault = f"asset: its id is also given for {first.key.name}"
+            same_id = by_id.setdefault((*item.key[:2], item.asset_id), item)
+            if same_id is not item:
+                fault = f"asset: its id is also given for {same_id.key.name}"
                 faults.add(item.number, item.given, fault)
 
 
