@@ -118,9 +118,17 @@ def _require_as_seen(item: Item, before: Entry | None) -> None:
 
 
 def _is_recorded(item: Item, before: Entry | None) -> bool:
-    """Return whether an item repeats its entry; raise InvalidInput for a doubt without one."""
-    if item.state not in STATES_IN_DOUBT:
-        return before is not None and before.state == DONE and _is_asset_of(before, item)
+    """Return whether an item repeats its entry; raise InvalidInput as `_repeats_doubt` does."""
+    if item.state in STATES_IN_DOUBT:
+        return _repeats_doubt(item, before)
+    return before is not None and before.state == DONE and _is_asset_of(before, item)
+
+
+def _repeats_doubt(item: Item, before: Entry | None) -> bool:
+    """Return whether an item in doubt repeats its entry; one with an asset settles it.
+
+    Raise InvalidInput if there is no entry, or if it is in another state.
+    """
     if before is None:
         raise InvalidInput(
             "state",
