@@ -79,8 +79,8 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
             machine("web05", asset={"id": "id-web04"}),
         )
     for problem in (
-        "name is 'web01 ': give what the service shows",
-        "name is '\\ufeffweb02'",
+        "name: is 'web01 ': give what the service shows",
+        "name: is '\\ufeffweb02'",
         "asset: its id is ' id-3'",
         "[4] (web05): asset: its id is also given for web04",
     ):

@@ -260,7 +260,7 @@ def _with_types(resource: str, asset: Asset) -> Asset:
 
 def _require_usable_id(text: str) -> None:
     """Raise InvalidInput for an id that the service cannot have given."""
-    _require_visible("asset: its id", text)
+    _require_visible("asset", text, "its id ")
     if text.lower() in _STATE_WORDS:
         raise InvalidInput("asset", f"its id is {text!r}, which is a state. Give it as the state")
     if text.lower() in _PLACEHOLDERS or not any(letter.isalnum() for letter in text):
@@ -269,9 +269,8 @@ def _require_usable_id(text: str) -> None:
         )
 
 
-def _require_visible(what: str, text: str) -> None:
+def _require_visible(option: str, text: str, part: str = "") -> None:
     """Raise InvalidInput for an empty text, and for invisible characters or blanks around it."""
     if not text or text != text.strip() or not text.isprintable():
-        raise InvalidInput(
-            f"{what} is {text!r}", "give what the service shows, without blanks around it"
-        )
+        problem = f"{part}is {text!r}: give what the service shows, without blanks around it"
+        raise InvalidInput(option, problem)
