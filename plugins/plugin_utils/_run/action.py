@@ -64,7 +64,7 @@ class Attempts:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome of a creation that may have happened, otherwise NOT_SENT."""
+        """The outcome of a creation that may have happened, otherwise NOT_SENT."""
         return self._creation.outcome if self._creation else NOT_SENT
 
     def remember_creation(self, result: Result) -> None:
@@ -134,7 +134,7 @@ class Action(TaskAction):
 
     @property
     def only_checks(self) -> bool:
-        """Return whether the task only finds faults before the first request of the role."""
+        """Whether the task only finds faults before the first request of the role."""
         return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
 
     def show(self, lines: Iterable[str]) -> None:

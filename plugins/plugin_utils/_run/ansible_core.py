@@ -241,7 +241,7 @@ class TaskAction(ActionBase):
 
     @property
     def creates(self) -> bool:
-        """Return whether the module sends a request that must not be sent twice."""
+        """Whether the module sends a request that must not be sent twice."""
         return False
 
     @cached_property
@@ -269,12 +269,12 @@ class TaskAction(ActionBase):
 
     @property
     def module(self) -> str:
-        """Return the name of the module in the task."""
+        """The name of the module in the task."""
         return str(self._task.action)
 
     @property
     def screen_width(self) -> int:
-        """Return the width of the screen in characters."""
+        """The width of the screen in characters."""
         display: Any = self._display
         return int(display.columns)
 

@@ -32,7 +32,7 @@ class SendingAction(Action):
 
     @property
     def runs_here(self) -> bool:
-        """Return whether this process does the task: the module would run here, as this user."""
+        """Whether this process does the task: the module would run here, as this user."""
         keywords = self.keywords
         is_elsewhere = not keywords.is_local or keywords.becomes or keywords.is_async
         return find_spec("requests") is not None and not is_elsewhere
