@@ -12,7 +12,6 @@ from ..module_utils._task.specs import LEDGER_ENTRIES
 from ..module_utils._task.validation import Options
 from ..plugin_utils._csv.entry_files import entries_in
 from ..plugin_utils._ledger.editing import Editor
-from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import EditingAction
 from ..plugin_utils._run.role import DELIMITER
 from ..plugin_utils._screen.ledger_table import edit_lines
@@ -41,5 +40,5 @@ class ActionModule(EditingAction):
 
     def work(self, options: Options) -> Returned:
         result = super().work(options)
-        show_lines(edit_lines(result["counts"], result["names"], self.keywords.check_mode))
+        self.show(edit_lines(result["counts"], result["names"], self.keywords.check_mode))
         return result

@@ -15,7 +15,6 @@ from ..plugin_utils._csv.entry_files import require_new_file, write_entries
 from ..plugin_utils._ledger.commands import settle_command, settle_commands
 from ..plugin_utils._ledger.listing import list_entries
 from ..plugin_utils._ledger.store import Ledger
-from ..plugin_utils._run.display import show_lines
 from ..plugin_utils._run.ledger_actions import LedgerAction
 from ..plugin_utils._run.ledgers import reused_ledger
 from ..plugin_utils._run.role import DELIMITER, SHOWS_TABLE
@@ -45,7 +44,7 @@ class ActionModule(LedgerAction):
                 write_entries(file, entries, self.variable(DELIMITER) or ",")
                 result["text"] = written_lines(file, entries, settle_command(ledger.shown, file))
         if self.variable(SHOWS_TABLE):
-            show_lines(result["text"])
+            self.show(result["text"])
         return result
 
 

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
+from typing import Iterator
 
+from ..module_utils._errors import InvalidInput
 from ..module_utils._fields import Params
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
@@ -18,7 +20,13 @@ from ..plugin_utils._ledger.renaming import move_entries
 from ..plugin_utils._ledger.store import Ledger
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._run.ledger_actions import LedgerAction
-from ..plugin_utils._run.ledgers import ledger_location, reused_ledger, show_news, waiting_of
+from ..plugin_utils._run.ledgers import (
+    ledger_location,
+    requiring_option,
+    reused_ledger,
+    show_news,
+    waiting_of,
+)
 
 
 class ActionModule(LedgerAction):
@@ -33,11 +41,11 @@ class ActionModule(LedgerAction):
             return self._move_entries(params, check_mode)
         here = ledger_location(self, params["ledger"])
         there = ledger_location(self, params["to"], "to")
-        required_by = "" if params["ledger_create"] else "ledger_create"
+        required_by = requiring_option(self, params)
         waiting = waiting_of(self)
 
         def open_target(read_only: bool) -> Ledger:
-            with self.signals.raised():
+            with self.signals.raised(), _by_its_name("to"):
                 target = open_ledger(there, read_only, required_by, moving=True)
             target.wait_like(waiting)
             return target
@@ -55,3 +63,12 @@ class ActionModule(LedgerAction):
         ledger = reused_ledger(self, params, read_only=check_mode or is_missing)
         urls = params["base_url"], params["to_base_url"]
         return move_entries(ledger, *urls, check_mode, run_id())
+
+
+@contextmanager
+def _by_its_name(option: str) -> Iterator[None]:
+    """Name this option in errors about the ledger that is opened."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.renamed(lambda _ledger: option, error.effect) from None

@@ -121,6 +121,9 @@ class File:
     def tables(self) -> set[str]:
         return {name for (name,) in self.execute(tables.TABLES_IN_SQLITE)}
 
+    def place(self) -> str:
+        return self.file
+
     def use(self) -> Use:
         return Use()
 

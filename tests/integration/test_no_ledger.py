@@ -17,7 +17,7 @@ MACHINE, MACHINES, ROLE = (
         "cassandra_application_role",
     )
 )
-WARNING = "running it again creates another machine"
+WARNING = "running this again will create another machine"
 ONE = {MACHINE: {"name": "{{ item }}"}, "loop": ["a", "b", "c"]}
 MANY = {MACHINES: {"virtual_machines": [{"name": "a"}]}}
 # The case: (tasks, arguments, hosts, warnings).

@@ -54,7 +54,7 @@ def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request
 ):
     """The item fails and nothing is sent; the next one opens a new connection."""
     options = {"base_url": service.url, "name": "between"}
-    ledger = ledger_of_process(server.url, read_only=False)
+    ledger = ledger_of_process(server.url, read_only=False, required_by="")
     ledger.get(key(service))
     server.kill()
     failed = task(ledger, **options)
@@ -62,8 +62,11 @@ def test_a_server_that_goes_down_between_two_items_is_noticed_before_the_request
     assert failed["msg"].startswith("ledger: postgresql://")
     assert service.api.conversation == []
     server.start()
-    assert task(ledger_of_process(server.url, read_only=False), **options)["outcome"] == "accepted"
-    ledger_of_process(server.url, read_only=False).close()
+    assert (
+        task(ledger_of_process(server.url, read_only=False, required_by=""), **options)["outcome"]
+        == "accepted"
+    )
+    ledger_of_process(server.url, read_only=False, required_by="").close()
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal", "drop"])

@@ -79,10 +79,10 @@ def test_what_is_hard_to_see_in_a_csv_is_refused(edit):
             machine("web05", asset={"id": "id-web04"}),
         )
     for problem in (
-        "name is 'web01 ': give what the service shows",
-        "name is '\\ufeffweb02'",
+        "name: is 'web01 ': give what the service shows",
+        "name: is '\\ufeffweb02'",
         "asset: its id is ' id-3'",
-        "[4] (web05): asset: its id is that of web04, too",
+        "[4] (web05): asset: its id is also given for web04",
     ):
         assert problem in refused.value.msg
     assert states(edit) == {}
@@ -113,7 +113,7 @@ def test_one_id_is_not_filled_in_for_two_machines_in_doubt(edit):
         put(edit.ledger, Key(URL, CREATE, name), Entry(UNKNOWN, {**SENT, "name": name}, {}))
     rows = [machine(name, state=UNKNOWN, asset={"id": "i-1"}) for name in ("web01", "web02")]
     with pytest.raises(
-        ServicesError, match=r"\[1\] \(web02\): asset: its id is that of web01, too"
+        ServicesError, match=r"\[1\] \(web02\): asset: its id is also given for web01"
     ):
         edit(*rows)
     assert states(edit) == {"web01": UNKNOWN, "web02": UNKNOWN}

@@ -280,10 +280,15 @@ def test_each_edit_is_in_the_history(edit):
 
 
 @pytest.mark.parametrize(
-    ("before", "wanted"),
-    [(DOUBTFUL, FORGET), (None, {"asset": {**WHOLE, "region": "other"}}), (SEEN, FORGET)],
+    ("before", "wanted", "who"),
+    [
+        (DOUBTFUL, FORGET, "another task changed it"),
+        (FINISHED, FORGET, "another task changed it"),
+        (None, {"asset": {**WHOLE, "region": "other"}}, "another task changed it"),
+        (SEEN, FORGET, "the task that was working on it finished"),
+    ],
 )
-def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before, wanted):
+def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before, wanted, who):
     """Without a lock that makes one wait for the other, as behind a pooler."""
     real = edit.ledger.write
 
@@ -293,9 +298,8 @@ def test_an_edit_that_lost_a_race_is_reported(edit, opened, monkeypatch, before,
 
     put(edit.ledger, edit.key, before)
     monkeypatch.setattr(edit.ledger, "write", late)
-    with pytest.raises(
-        LedgerError, match=f"{edit.key.name}: .* and its entry is now done, so nothing was changed"
-    ):
+    said = f"{edit.key.name}: {who} meanwhile, and its entry is now done. Look at it again"
+    with pytest.raises(LedgerError, match=said):
         edit(**wanted)
     assert edit.ledger.get(edit.key).state == DONE
 
@@ -340,7 +344,7 @@ def test_an_entry_that_changed_while_it_waited_is_not_touched(
     assert begin == f"{edit.key.resource} {edit.key.name}:" + (
         began if state == INTENT else " the task that was working on it finished"
     )
-    assert rest.startswith(f"and its entry is now {state}, so nothing was changed.")
+    assert rest.startswith(f"and its entry is now {state}. Look at it again")
     assert "infrastructure.services.ledger_info" in rest
     found = edit.ledger.get(edit.key)
     assert (found.state if found else ABSENT) == state

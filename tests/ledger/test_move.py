@@ -306,6 +306,25 @@ def test_two_moves_without_locks_end_in_one_place_wherever_one_overtakes_the_oth
     assert number == 6
 
 
+def test_a_move_whose_last_step_another_one_takes_is_complete(filled, unlocked):
+    before = content(filled[0])
+    assert move(*filled, at=COMMIT + 1, does=lambda: move(*filled))["changed"]
+    assert usable(*filled) == [False, True]
+    assert content(filled[1]) == before
+
+
+def test_a_move_whose_target_has_gone_on_meanwhile_says_where_it_is(filled, unlocked, tmp_path):
+    before, third = content(filled[0]), str(tmp_path / "third.db")
+
+    def go_on() -> None:
+        move(*filled)
+        move(filled[1], third)
+
+    said = attempt(*filled, at=COMMIT + 1, does=go_on)
+    assert f"was moved to {third}, which is the ledger now" in said
+    assert content(third) == before
+
+
 def test_four_moves_at_once_end_in_one_place(fresh, unlocked):
     """As one task on four hosts, through a pooler."""
     for _round in range(5):
@@ -345,7 +364,7 @@ def test_a_target_that_is_a_ledger_already_is_refused_and_nothing_changes(filled
     put(opened(filled[1]), KEY, ENTRY)
     before = [content(location) for location in filled]
     for check_mode in (True, False):
-        with pytest.raises(LedgerError, match=r"is another ledger already, .* Nothing was moved"):
+        with pytest.raises(LedgerError, match="is another ledger already, "):
             move(*filled, check_mode=check_mode)
         assert [content(location) for location in filled] == before
     assert usable(*filled) == [True, True]
@@ -496,7 +515,7 @@ def test_moves_to_two_places_end_in_one(filled, tmp_path):
 
 
 def test_nothing_moves_from_where_there_is_no_ledger(places, tmp_path):
-    with pytest.raises(LedgerError, match=r"no ledger at .* yet, so nothing was moved"):
+    with pytest.raises(LedgerError, match=r"no ledger at .* yet\. Check the location"):
         move(*places)
     assert list(tmp_path.glob("*.db*")) == []
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput, ServicesError
+from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._fields import Asset, Params
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
@@ -22,7 +22,7 @@ from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE, require_name
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.validation import converted
-from .entries import ABSENT, DONE, INTENT, PRESENT, STATES, Entry, Key
+from .entries import ABSENT, DONE, PRESENT, STATES, STATES_IN_DOUBT, Entry, Key
 
 # The kinds of edits, as results name them.
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
@@ -30,7 +30,6 @@ SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
 RECORDED_IN_DOUBT = "recorded_in_doubt"  # only of an item that only adds
 
-_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 _STATE_WORDS = (ABSENT, PRESENT, *STATES)
 _PLACEHOLDERS = ("n/a", "na", "none", "null", "nil", "tbd", "todo")
 
@@ -82,7 +81,7 @@ def _entry_key(options: Params) -> Key:
 
 def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
     """Return the edit of an entry that an item asks for; raise ServicesError if it is forbidden."""
-    if item.only_adds and (before or item.state in _IN_DOUBT):
+    if item.only_adds and (before or item.state in STATES_IN_DOUBT):
         return _add(item, before)
     _require_as_seen(item, before)
     if item.state == ABSENT:
@@ -119,9 +118,17 @@ def _require_as_seen(item: Item, before: Entry | None) -> None:
 
 
 def _is_recorded(item: Item, before: Entry | None) -> bool:
-    """Return whether an item repeats its entry; raise InvalidInput for a doubt without one."""
-    if item.state not in _IN_DOUBT:
-        return before is not None and before.state == DONE and _is_asset_of(before, item)
+    """Return whether an item repeats its entry; raise InvalidInput as `_repeats_doubt` does."""
+    if item.state in STATES_IN_DOUBT:
+        return _repeats_doubt(item, before)
+    return before is not None and before.state == DONE and _is_asset_of(before, item)
+
+
+def _repeats_doubt(item: Item, before: Entry | None) -> bool:
+    """Return whether an item in doubt repeats its entry; one with an asset settles it.
+
+    Raise InvalidInput if there is no entry, or if it is in another state.
+    """
     if before is None:
         raise InvalidInput(
             "state",
@@ -253,7 +260,7 @@ def _with_types(resource: str, asset: Asset) -> Asset:
 
 def _require_usable_id(text: str) -> None:
     """Raise InvalidInput for an id that the service cannot have given."""
-    _require_visible("asset: its id", text)
+    _require_visible("asset", text, "its id ")
     if text.lower() in _STATE_WORDS:
         raise InvalidInput("asset", f"its id is {text!r}, which is a state. Give it as the state")
     if text.lower() in _PLACEHOLDERS or not any(letter.isalnum() for letter in text):
@@ -262,9 +269,8 @@ def _require_usable_id(text: str) -> None:
         )
 
 
-def _require_visible(what: str, text: str) -> None:
+def _require_visible(option: str, text: str, part: str = "") -> None:
     """Raise InvalidInput for an empty text, and for invisible characters or blanks around it."""
     if not text or text != text.strip() or not text.isprintable():
-        raise InvalidInput(
-            f"{what} is {text!r}", "give what the service shows, without blanks around it"
-        )
+        problem = f"{part}is {text!r}: give what the service shows, without blanks around it"
+        raise InvalidInput(option, problem)

@@ -14,7 +14,7 @@ import shlex
 
 from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._task.options import LEDGER_VARIABLE
-from .entries import DONE, Entry, Key
+from .entries import STATES_IN_DOUBT, Entry, Key
 
 _PLAYBOOK = "ansible-playbook infrastructure.services"
 _ENTRY = "ansible localhost -m infrastructure.services.ledger_entry"
@@ -49,7 +49,7 @@ def settling(shown: str, key: Key, entry: Entry) -> dict[str, list[str]]:
     The first one records the asset and lacks the id at its end; the second one removes the entry.
     There are none for a role, or for a name that no command line can hold.
     """
-    if entry.state == DONE:
+    if entry.state not in STATES_IN_DOUBT:
         return {}
     is_machine = key.resource == VIRTUAL_MACHINE.operation.resource
     if not (is_machine and _PLAIN.fullmatch(key.base_url + key.name)):

@@ -31,6 +31,9 @@ class Database(Protocol):
     def tables(self) -> set[str]:
         """Return the names of the ledger tables that exist."""
 
+    def place(self) -> str:
+        """Return what the mark of another ledger calls this one: a file or a schema, no password."""
+
     def use(self) -> Use:
         """Return where this process uses the ledger file, an empty Use on PostgreSQL."""
 

@@ -29,7 +29,18 @@ from .adopting import (
     edit_of,
     item_of,
 )
-from .entries import ABSENT, DONE, INTENT, Change, Ended, Entry, Key, Kind, LedgerError
+from .entries import (
+    ABSENT,
+    DONE,
+    INTENT,
+    STATES_IN_DOUBT,
+    Change,
+    Ended,
+    Entry,
+    Key,
+    Kind,
+    LedgerError,
+)
 from .store import Ledger
 from .tables import like
 
@@ -122,7 +133,7 @@ class Editor:
                 edits = self._decide(items, now, faults)
                 for edit in edits:
                     if edit.kind != UNCHANGED and edit.before != before[edit.key]:
-                        raise _overtaken(edit.key, edit.before)
+                        raise _overtaken(edit.key, before[edit.key], edit.before)
             return self._write(edits)
 
     def _decide(
@@ -146,13 +157,14 @@ class Editor:
         entries: dict[Key, Entry | None] = {}
         for change, written in zip(changes, self.ledger.write(changes, Kind.EDIT)):
             if written is None:
-                raise _overtaken(change.key, self.ledger.get(change.key))
+                now = self.ledger.get(change.key)
+                raise _overtaken(change.key, change.before, now)
             entries[change.key] = written.after
         return [edit._replace(after=entries.get(edit.key, edit.after)) for edit in edits]
 
 
 def _is_left_in_doubt(edit: Edit) -> bool:
-    return edit.kind == UNCHANGED and _state_of(edit.after) not in (ABSENT, DONE)
+    return edit.kind == UNCHANGED and _state_of(edit.after) in STATES_IN_DOUBT
 
 
 def _items(params: Params, faults: Faults) -> list[Item]:
@@ -182,14 +194,15 @@ def _add_repeated(items: list[Item], faults: Faults) -> None:
     by_key: dict[Key, Item] = {}
     by_id: dict[tuple[str, str, str], Item] = {}
     for item in items:
-        first = by_key.setdefault(item.key, item)
-        if first is not item:
-            same = place_of(first.number, first.given)
+        same_key = by_key.setdefault(item.key, item)
+        if same_key is not item:
+            same = place_of(same_key.number, same_key.given)
             faults.add(item.number, item.given, f"is the same entry as {same}")
+        # Nobody fills in the id of an item in state done: it is a row of a listing.
         elif item.asset_id and item.state not in (ABSENT, DONE):
-            first = by_id.setdefault((item.key.base_url, item.key.resource, item.asset_id), item)
-            if first is not item:
-                fault = f"asset: its id is that of {first.key.name}, too"
+            same_id = by_id.setdefault((*item.key[:2], item.asset_id), item)
+            if same_id is not item:
+                fault = f"asset: its id is also given for {same_id.key.name}"
                 faults.add(item.number, item.given, fault)
 
 
@@ -235,16 +248,17 @@ def _change_of(edit: Edit, run: str) -> Change:
     return Change(edit.key, edit.before, after, ended)
 
 
-def _overtaken(key: Key, now: Entry | None) -> LedgerError:
-    """Return the error that another task has changed the entry meanwhile."""
+def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError:
+    """Return the error that another task has changed the entry since it was read."""
     state = _state_of(now)
-    who = "the task that was working on it finished"
+    who = "another task changed it"
     if state == INTENT:
         who = "another task began to work on it"
+    elif _state_of(before) == INTENT:
+        who = "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}, so nothing was"
-        " changed. Look at it again with infrastructure.services.ledger_info before you run this"
-        " task again"
+        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Look at it"
+        " again with infrastructure.services.ledger_info before you run this task again"
     )
 
 

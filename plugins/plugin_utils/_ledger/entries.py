@@ -26,6 +26,7 @@ _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 # The states of an entry; `decisions` explains them.
 INTENT, DONE = "intent", "done"
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
+STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # no entry, in the history
 PRESENT = "present"  # only an option of ledger_entry
 

@@ -19,7 +19,7 @@ from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._task.specs import IN_DOUBT
 from .commands import settling
-from .entries import DONE, STATES, Entry, Key
+from .entries import DONE, STATES, STATES_IN_DOUBT, Entry, Key
 from .store import Ledger
 
 
@@ -70,7 +70,7 @@ def _filters(params: Params) -> dict[str, tuple[str, ...]]:
     states = set(params["states"] or ())
     if IN_DOUBT in states:
         states.remove(IN_DOUBT)
-        states.update(state for state in STATES if state != DONE)
+        states.update(STATES_IN_DOUBT)
     if states:
         where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
     if params["run"]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the option `ledger` to an open ledger: a path is SQLite, a URL is PostgreSQL."""
+"""From an option to an open ledger: a path is SQLite, a URL is PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ _URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
 _KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")
 
 
-def resolved(location: str, playbook_dir: str, from_environment: bool) -> str:
+def resolved(
+    location: str, playbook_dir: str, from_environment: bool, option: str = "ledger"
+) -> str:
     """Return a URL as it is, a path as `absolute` does; raise InvalidInput for anything else."""
     if location.startswith(POSTGRESQL):
         return location
     if _URL.match(location) or _KEYWORDS.search(location):
-        raise InvalidInput("ledger", "it must be a path or a postgresql:// URL")
+        raise InvalidInput(option, "it must be a path or a postgresql:// URL")
     if not location.strip() or "\0" in location:
-        raise InvalidInput("ledger", "it is not a path: it is empty or contains a NUL character")
-    path = absolute("ledger", location, playbook_dir, from_environment)
+        raise InvalidInput(option, "it is not a path: it is empty or contains a NUL character")
+    path = absolute(option, location, playbook_dir, from_environment)
     try:
         path.encode()
     except UnicodeEncodeError:  # no message and no result could contain it
         problem = f"the path {path!a} is not UTF-8. Rename the file or directory"
-        raise InvalidInput("ledger", problem) from None
+        raise InvalidInput(option, problem) from None
     return path
 
 

@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Moves a ledger to a new place, so that at most one of the two is in use, wherever the move is cut
-off.
+"""Moves a ledger so that at most one of the two is in use, whenever it is interrupted.
 
 1. The source goes from in use to moving. Requests in flight end, and its table of entries is
    renamed, so that no open session reads or writes it.
@@ -22,27 +21,24 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, closing, suppress
 from itertools import chain
-from typing import Any, Callable, Iterator
+from typing import Callable, Iterator, Sequence
 
 from ...module_utils._errors import NOT_SENT, ServicesError
 from ...module_utils._result import Returned
 from . import tables as sql
+from .database import Row, Statement, Value
 from .entries import Key, Kind, LedgerError, Mark
 from .location import no_ledger_yet, open_ledger
 from .store import Ledger, lock_number
 
-_ENTRY = "infrastructure_services_entry"
 _TURN = Key("", "ledger", "move")  # the lock of the task that moves a ledger
-
-Row = tuple[Any, ...]
-Statement = tuple[str, Row]  # with its values
 
 
 def open_source(location: str, read_only: bool) -> Ledger:
     """Return the ledger to move, which must exist; raise LedgerError or MissingLibrary."""
     with closing(open_ledger(location, read_only=True, moving=True)) as found:
         if found.is_new:
-            raise LedgerError(f"{no_ledger_yet(found)}, so nothing was moved. Check the location")
+            raise LedgerError(f"{no_ledger_yet(found)}. Check the location")
     return open_ledger(location, read_only, moving=True)
 
 
@@ -118,10 +114,7 @@ def _require_possible(source: Ledger, at_source: Mark, target: Ledger, at_target
         problem = "is another ledger already, and ledgers are not merged"
     elif at_target.state == sql.MOVED:
         problem = f"was moved to {at_target.place}, and a ledger is never used again where it was"
-    raise LedgerError(
-        f"ledger: {target.where} {problem}. Nothing was moved. Give a place where there is no"
-        " ledger"
-    )
+    raise LedgerError(f"ledger: {target.where} {problem}. Give a place where there is no ledger")
 
 
 def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
@@ -130,13 +123,14 @@ def _move(source: Ledger, target: Ledger, at_target: Mark) -> None:
     if at_source.state != sql.MOVED:
         at_source = _carry_over(source, at_source, target, at_target)
     in_use = Mark(source.ledger_id, sql.IN_USE, at_source.move)
-    if target.mark() != in_use:
-        _set_mark(target, in_use._replace(state=sql.FILLING), in_use)
+    filling = in_use._replace(state=sql.FILLING)
+    if 0 in target.database.write([_marking(filling, in_use)], Kind.EDIT):
+        target.require_in_use()  # as it is where another task has taken this step
 
 
 def _carry_over(source: Ledger, at_source: Mark, target: Ledger, at_target: Mark) -> Mark:
     """Take the steps up to the commit and return the source's mark; an error reopens the source."""
-    moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), _place(target))
+    moving = Mark(source.ledger_id, sql.MOVING, os.urandom(8).hex(), target.database.place())
     moved = moving._replace(state=sql.MOVED)
     with ExitStack() as undo:
         undo.callback(_reopen, source, moving)
@@ -185,7 +179,7 @@ def _close(source: Ledger, moving: Mark) -> None:
 
 
 def _is_closed(source: Ledger) -> bool:
-    return _ENTRY not in source.database.tables()
+    return sql.ENTRY_TABLE not in source.database.tables()
 
 
 def _reopen(source: Ledger, moving: Mark) -> None:
@@ -205,8 +199,8 @@ def _fill(source: Ledger, target: Ledger, moving: Mark, at_target: Mark) -> None
     if at_target.state == sql.FILLING:
         before.append(_marking(at_target, at_target))
         before += [(statement, ()) for statement in sql.DROP]
-    filling = Mark(source.ledger_id, sql.FILLING, moving.move, _place(source))
-    if not target.create(sql.INSERT_FIRST_MARK, filling, before, _copies(source)):
+    filling = Mark(source.ledger_id, sql.FILLING, moving.move, source.database.place())
+    if not target.create(filling, before, _copies(source)):
         raise _overtaken(target)
 
 
@@ -219,7 +213,7 @@ def _copies(source: Ledger) -> Iterator[Statement]:
         yield _insertion(sql.COPY_HISTORY, [row[1:] for row in rows])
 
 
-def _pages(source: Ledger, statement: str, after: Row) -> Iterator[list[Row]]:
+def _pages(source: Ledger, statement: str, after: Sequence[Value]) -> Iterator[list[Row]]:
     """Yield the rows of a table, some at a time; `after`: the key before the first one."""
     rows = source.database.execute(statement, after)
     while rows:
@@ -236,11 +230,3 @@ def _insertion(statement: str, rows: list[Row]) -> Statement:
 def _count(source: Ledger, table: str) -> int:
     ((count,),) = source.database.execute(sql.COUNT.format(table))
     return int(count)
-
-
-def _place(ledger: Ledger) -> str:
-    """Return where a ledger is, without a password; several may be in one database."""
-    if ledger.file:
-        return ledger.file
-    ((schema,),) = ledger.database.execute("SELECT current_schema()")
-    return f"{ledger.where.partition(', schema ')[0]}, schema {schema}"

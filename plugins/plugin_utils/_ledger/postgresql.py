@@ -40,6 +40,10 @@ _WRONG = {
     "port": re.compile(r"[^\d,]"),
     "dbname": re.compile(r"[@#?%:/\s]"),
 }
+_NOT_A_URL = (
+    "it is not a valid postgresql:// URL. Percent-encode special characters of the password (/ is"
+    " %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters of libpq after a ?"
+)
 _SCHEMA = re.compile(r"-c ?search_path=(\S+)")  # in libpq's options
 # libpq settings that detect a dead server; the URL may override them.
 _DEFAULTS = {
@@ -97,7 +101,7 @@ class PostgresDatabase:
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
-        self.shown = "" if has_password(self._asked) else url
+        self.shown = "" if has_secret(self._asked) else url
         self.waiting = Waiting()
         self._locked: set[int] = set()  # the locks of this session, by number
         try:
@@ -119,6 +123,10 @@ class PostgresDatabase:
         if not schema:
             problem = f"permission denied for schema {path}, if there is one"
             raise LedgerError(f"ledger: {self.where}: {problem}")
+
+    def place(self) -> str:
+        ((schema,),) = self.execute("SELECT current_schema()")
+        return f"{self.where.partition(', schema ')[0]}, schema {schema}"
 
     def use(self) -> Use:
         return Use()
@@ -319,14 +327,10 @@ def parsed_url(url: str) -> Parameters:
     try:
         parsed = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
-        parsed = {"host": "@"}
+        raise LedgerError("ledger", _NOT_A_URL) from None
     asked = {name: str(value) for name, value in parsed.items() if value is not None}
     if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
-        raise LedgerError(
-            "ledger: it is not a valid postgresql:// URL. Percent-encode special characters of the"
-            " password (/ is %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters"
-            " of libpq after a ?"
-        )
+        raise LedgerError("ledger", _NOT_A_URL)
     return asked
 
 
@@ -338,6 +342,6 @@ def described(asked: Parameters) -> str:
     return f"{database}, schema {schema[1]}" if schema else database
 
 
-def has_password(asked: Parameters) -> bool:
+def has_secret(asked: Parameters) -> bool:
     """Return whether a URL contains anything that must not be shown."""
     return any(value and is_credential_name(name) for name, value in asked.items())

@@ -19,9 +19,8 @@ from .decisions import ending
 from .entries import Change, Entry, Key, Kind, LedgerError, LedgerLost
 from .store import SILENT, Ledger
 
-_Act = Callable[
-    [List[Any]], Sequence[object]
-]  # takes the requests of several jobs, returns their answers
+# Takes the requests of several jobs, returns their answers.
+_Act = Callable[[List[Any]], Sequence[object]]
 
 
 class _Job(NamedTuple):
@@ -118,15 +117,21 @@ class Queue:
         """
         try:
             for act in self._acts:
-                _transact([job for job in jobs if job.act == act], act)
-        except LedgerLost as error:
-            self._acts = (self._finish, self._give_up) if act == self._begin else ()
-            self.lost = self.lost or error
+                try:
+                    _transact([job for job in jobs if job.act == act], act)
+                except LedgerLost as error:
+                    self._lose(act, error)
+                    break
         finally:  # no thread waits for ever
             problem = self.lost or LedgerError("ledger: nothing was written")
             for job in jobs:
                 if not job.answer.done():
                     job.answer.set_exception(problem)
+
+    def _lose(self, act: _Act, error: LedgerLost) -> None:
+        """Try no more jobs once the ledger is lost, except outcomes after a failed beginning."""
+        self._acts = (self._finish, self._give_up) if act == self._begin else ()
+        self.lost = self.lost or error
 
     def _begin(self, changes: list[Change]) -> list[tuple[bool, Entry | None] | None]:
         """Begin attempts; the answer is None for a key that was given up, or another run holds."""
@@ -136,6 +141,7 @@ class Queue:
                 continue
             if self._ledger.lock(change.key, wait=False):
                 locked.append(change)
+                self._held.pop(change.key, None)
             else:
                 self._note_held(change.key)
         answers: dict[Key, tuple[bool, Entry | None]] = {}

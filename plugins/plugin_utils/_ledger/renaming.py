@@ -23,8 +23,6 @@ from .entries import INTENT, Key, Kind, LedgerError, author, current_time
 from .location import no_ledger_yet
 from .store import Ledger
 
-_NOTHING = "Nothing was moved"
-
 
 class _Found(NamedTuple):
     """An entry, without what was sent and what came back."""
@@ -44,14 +42,15 @@ def move_entries(
     """
     old, new = _urls(base_url, to_base_url)
     if not ledger.version:
-        raise LedgerError(f"{no_ledger_yet(ledger)}, so nothing was moved. Check the location")
+        raise LedgerError(f"{no_ledger_yet(ledger)}. Check the location")
     with ledger.noticing_move():
         return _move(ledger, old, new, check_mode, run)
 
 
 def _move(ledger: Ledger, old: str, new: str, check_mode: bool, run: str) -> Returned:
+    # Read first, so that a move made after this read is noticed.
     rows = ledger.database.execute(sql.SERVICE_NUMBER, (new,))
-    number = int(rows[0][0]) if rows else 0  # read before what it stands for
+    number = int(rows[0][0]) if rows else 0
     is_complete = _is_complete(ledger, old, new)
     url = new if is_complete else old
     found = _entries_at(ledger, url)
@@ -81,7 +80,7 @@ def _urls(base_url: str | None, to_base_url: str) -> tuple[str, str]:
     old = recorded_url("base_url", base_url)
     new = canonical_url(service_url("to_base_url", to_base_url, allow_http=True))
     if old == new:
-        raise InvalidInput("to_base_url", f"is {old}, as base_url is. {_NOTHING}")
+        raise InvalidInput("to_base_url", f"is {old}, as base_url is")
     return old, new
 
 
@@ -94,12 +93,12 @@ def _is_complete(ledger: Ledger, old: str, new: str) -> bool:
     if gone:
         raise LedgerError(
             f"base_url: its entries were moved to {gone.base_url} ({gone.by}, {gone.at})."
-            f" {_NOTHING}. Give base_url: {gone.base_url}"
+            f" Give base_url: {gone.base_url}"
         )
     if onwards and onwards.base_url != old:
         raise LedgerError(
             f"to_base_url: its entries were moved to {onwards.base_url} ({onwards.by},"
-            f" {onwards.at}). {_NOTHING}. Give to_base_url: {onwards.base_url}"
+            f" {onwards.at}). Give to_base_url: {onwards.base_url}"
         )
     return False
 
@@ -113,12 +112,12 @@ def _require_possible(ledger: Ledger, old: str, new: str, found: list[_Found]) -
     if not found:
         urls = [f"{url} ({count:,})" for url, count in ledger.database.execute(sql.COUNT_URLS)]
         there = f"The ledger has entries of {listing(urls)}" if urls else "The ledger is empty"
-        raise LedgerError(f"base_url: {ledger.where} has no entry of {old}. {_NOTHING}. {there}")
+        raise LedgerError(f"base_url: {ledger.where} has no entry of {old}. {there}")
     taken = {(entry.resource, entry.name) for entry in _entries_at(ledger, new)}
     both = [entry.name for entry in found if (entry.resource, entry.name) in taken]
     if both:
         raise LedgerError(
-            f"to_base_url: {listing(both)}: recorded at {old} and at {new}. {_NOTHING}. Look on"
+            f"to_base_url: {listing(both)}: recorded at {old} and at {new}. Look on"
             " the service which of both exists, and forget the other entry with"
             " infrastructure.services.ledger_entry (state: absent)"
         )
@@ -138,7 +137,7 @@ def _lock_those_in_doubt(ledger: Ledger, old: str, found: list[_Found], locks: E
     if running:
         raise LedgerError(
             f"base_url: {listing(running)}: a task is waiting for the answer of the service."
-            f" {_NOTHING}. Run it again when that run has ended"
+            " Run it again when that run has ended"
         )
 
 
@@ -165,8 +164,7 @@ def _write(ledger: Ledger, old: str, new: str, found: list[_Found], number: int,
     if 0 in ledger.database.write(statements, Kind.EDIT):
         ledger.require_in_use()
         raise LedgerError(
-            f"base_url: another task changed the entries of {old} at the same time. {_NOTHING}."
-            " Run it again"
+            f"base_url: another task changed the entries of {old} at the same time. Run it again"
         )
 
 

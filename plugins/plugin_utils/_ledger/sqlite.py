@@ -72,9 +72,9 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        # Wait for a write that is going on to remove its journal.
+        # A running write removes its journal. Only a writer waits for it: a reader has no lock file.
         self.lock(_WRITING, wait=True)
-        # SQLite plays it back unseen.
+        # SQLite plays back the journal of a write that was cut off, and does not say so.
         self._was_cut_off = has_journal(self.file)
         self.unlock(_WRITING)
 
@@ -91,6 +91,9 @@ class SqliteDatabase:
         if not os.path.exists(self.file):
             return set()
         return {name for (name,) in self.execute(TABLES_IN_SQLITE)}
+
+    def place(self) -> str:
+        return self.file
 
     def use(self) -> Use:
         _device, inode = identity(self.file) or (0, 0)
@@ -156,13 +159,14 @@ class SqliteDatabase:
         try:
             if set_lock(self._locks, number, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 return True
-            if wait:
-                with self.waiting.interruptible():
-                    set_lock(self._locks, number, fcntl.LOCK_EX)
+            if not wait:
+                return False
+            with self.waiting.interruptible():
+                set_lock(self._locks, number, fcntl.LOCK_EX)
         except OSError as error:
             problem = f"{self.where}.lock cannot be locked: {error.strerror}"
             raise LedgerError(f"ledger: {problem}") from None
-        return wait
+        return True
 
     def unlock(self, number: int) -> None:
         # If this fails, others wait until the process ends.

@@ -77,7 +77,7 @@ class Ledger(LedgerReader):
             return mark
         if self.is_new:
             mark = Mark(os.urandom(16).hex(), sql.IN_USE)
-            is_first = self.create(sql.INSERT_FIRST_MARK, mark)
+            is_first = self.create(mark)
             return mark if is_first else self.mark()
         if not read_only:
             self.database.require_privileges()
@@ -104,20 +104,16 @@ class Ledger(LedgerReader):
             self.database.write([(sql.SET_USE, now)], Kind.END)
 
     def create(
-        self,
-        insert: str,
-        mark: Mark,
-        before: Iterable[Statement] = (),
-        after: Iterable[Statement] = (),
+        self, mark: Mark, before: Iterable[Statement] = (), after: Iterable[Statement] = ()
     ) -> bool:
         """Create the tables with this mark in one transaction; return whether it took effect.
 
-        `insert`: the statement that inserts the mark. `before`, `after`: further statements of the
-        transaction. It takes no effect if one of the statements changes no row.
+        `before`, `after`: further statements of the transaction. It takes no effect if one of the
+        statements changes no row.
         """
         number = self.database.number
         tables: list[Statement] = [(table.format(number=number), ()) for table in sql.CREATE]
-        row = (insert, (sql.SCHEMA_VERSION, *mark, *self.database.use()))
+        row = (sql.INSERT_MARK, (sql.SCHEMA_VERSION, *mark, *self.database.use()))
         is_done = self.database.create(chain(before, tables, [row], after))
         self.version = sql.SCHEMA_VERSION
         return is_done

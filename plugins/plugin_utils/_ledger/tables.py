@@ -48,9 +48,8 @@ CREATE = (
         " path TEXT NOT NULL, inode BIGINT NOT NULL, host TEXT NOT NULL)"
     ),
 )
-# Fails if there is a row already, unless it is to have no effect then.
-INSERT_MARK = f"INSERT INTO {SCHEMA_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_FIRST_MARK = f"{INSERT_MARK} ON CONFLICT DO NOTHING"
+# Has no effect if there is a row already.
+INSERT_MARK = f"INSERT INTO {SCHEMA_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 SET_USE = f"UPDATE {SCHEMA_TABLE} SET path = ?, inode = ?, host = ?"
 TABLES_IN_SQLITE = (
     f"SELECT name FROM sqlite_master WHERE name IN ('{ENTRY_TABLE}', '{SCHEMA_TABLE}')"

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Iterable
 
 from ...module_utils._errors import (
     ACCEPTED,
@@ -26,7 +26,7 @@ from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
 from .ansible_core import TaskAction, untrusted, wants_invocation
-from .display import leave_message, prepare_display
+from .display import leave_message, prepare_display, say, show_lines
 from .role import ONLY_CHECKS, names_in_role, spec_in_role
 from .run_memory import run_memory
 from .worker import environment, is_orphan, parent
@@ -36,10 +36,9 @@ _WHY = (
     " creation that may have happened."
 )
 _UNRECORDED = (
-    "No ledger remembers what this run creates, so running it again"
-    " creates another machine. Set ledger, or"
-    f" {LEDGER_VARIABLE} in the environment, to the path of a file;"
-    ' ledger: "" says that this is meant.'
+    "No ledger is set, so running this again will create another machine."
+    f" Set ledger, or {LEDGER_VARIABLE} in the environment, to the path of a file;"
+    ' ledger: "" says that this is intended.'
 )
 _NO_LEDGER = (
     f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a"
@@ -65,7 +64,7 @@ class Attempts:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome of a creation that may have happened, otherwise NOT_SENT."""
+        """The outcome of a creation that may have happened, otherwise NOT_SENT."""
         return self._creation.outcome if self._creation else NOT_SENT
 
     def remember_creation(self, result: Result) -> None:
@@ -135,8 +134,18 @@ class Action(TaskAction):
 
     @property
     def only_checks(self) -> bool:
-        """Return whether the task only finds faults before the first request of the role."""
+        """Whether the task only finds faults before the first request of the role."""
         return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
+
+    def show(self, lines: Iterable[str]) -> None:
+        """Display lines about assets, a plan or a result, unless `no_log` hides them."""
+        if not self.keywords.no_log:
+            show_lines(lines)
+
+    def say(self, line: str) -> None:
+        """Display a line about assets on stderr, unless `no_log` hides it."""
+        if not self.keywords.no_log:
+            say(self.signals, line)
 
     def list_variable(self, name: str, place: str) -> list[str]:
         """Return the texts of a variable, converted as a list option; raise InvalidInput.

@@ -95,9 +95,9 @@ def inventory_data(data: Any) -> Any:
     """Return data whose strings are never templated or called, as plain JSON where possible.
 
     `ansible-inventory` prints any other string as an object, which AWX takes for the value. A brace
-    begins a template; at the start of a string, `#jinja2:` sets other delimiters. `when: "{{ name
-    }}"` evaluates the value of the variable as an expression: one without a parenthesis calls
-    nothing, neither a lookup nor a method.
+    begins a template; at the start of a string, `#jinja2:` sets other delimiters.
+    `when: "{{ name }}"` evaluates the value of the variable as an expression: one without a
+    parenthesis calls nothing, neither a lookup nor a method.
     """
     if isinstance(data, dict):
         return {inventory_data(key): inventory_data(value) for key, value in data.items()}
@@ -241,7 +241,7 @@ class TaskAction(ActionBase):
 
     @property
     def creates(self) -> bool:
-        """Return whether the module sends a request that must not be sent twice."""
+        """Whether the module sends a request that must not be sent twice."""
         return False
 
     @cached_property
@@ -269,12 +269,12 @@ class TaskAction(ActionBase):
 
     @property
     def module(self) -> str:
-        """Return the name of the module in the task."""
+        """The name of the module in the task."""
         return str(self._task.action)
 
     @property
     def screen_width(self) -> int:
-        """Return the width of the screen in characters."""
+        """The width of the screen in characters."""
         display: Any = self._display
         return int(display.columns)
 

@@ -29,13 +29,13 @@ _MESSAGE = "infrastructure.services-message-"
 _POLL_INTERVAL = 0.1  # seconds
 # The method of the display in the process that starts the workers.
 _METHOD = "infrastructure_services_lines"
-_COLORS = {  # by the mark of a line
+# By the mark of a line, which two spaces precede.
+_COLORS = {
     "?": "WARN",
     "x": "ERROR",
     "!": "WARN",
     "+": "OK",
     "~": "CHANGED",
-    "-": "SKIP",
 }
 
 
@@ -48,7 +48,7 @@ def prepare_display() -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Display a plan or an end on stdout, or on stderr where a callback prints a document."""
+    """Display a plan or a result on stdout, or on stderr where a callback prints a document."""
     _show(list(lines), stderr=not prints_lines())
 
 
@@ -65,7 +65,7 @@ def _display_lines(lines: list[str], stderr: bool) -> None:
 
 def color_of(line: str) -> str | None:
     """Return the color of a line, None for the default of the terminal."""
-    mark = line[2:4].removesuffix(" ")
+    mark = line[2:4].removesuffix(" ") if line.startswith("  ") else ""
     return setting(f"COLOR_{_COLORS[mark]}") if mark in _COLORS else None
 
 

@@ -24,19 +24,20 @@ _ledgers: dict[tuple[int, str, bool], Ledger] = {}
 
 
 def ledger_location(action: Action, ledger: str, option: str = "ledger") -> str:
-    """Return where the ledger of an option is; raise InvalidInput or LedgerError."""
+    """Return where the ledger of an option is; raise InvalidInput."""
     if not ledger:
-        raise InvalidInput("ledger", "is empty")
+        raise InvalidInput(option, "is empty")
     if action.keywords.is_async:
         why = "cannot be combined with async: nothing would record how the task ended. Remove async"
-        raise InvalidInput("ledger", why)
-    return resolved(ledger, action.playbook_directory, action.arguments.get(option) is None)
+        raise InvalidInput(option, why)
+    is_from_environment = action.arguments.get(option) is None
+    return resolved(ledger, action.playbook_directory, is_from_environment, option)
 
 
 def open_own_ledger(action: Action, params: Params, location: str, read_only: bool) -> Ledger:
     """Open a ledger for this task alone; raise LedgerError or MissingLibrary."""
     with action.signals.raised():
-        ledger = _open_for_run(location, read_only, _required_by(action, params))
+        ledger = _open_for_run(location, read_only, requiring_option(action, params))
     ledger.wait_like(waiting_of(action))
     show_news(action, ledger, location, read_only)
     return ledger
@@ -52,14 +53,14 @@ def reused_ledger(
     """
     location = ledger_location(action, params["ledger"])
     with action.signals.raised():
-        ledger = ledger_of_process(location, read_only, _required_by(action, params))
+        ledger = ledger_of_process(location, read_only, requiring_option(action, params))
     ledger.wait_like(waiting_of(action))
     if shows_news:
         show_news(action, ledger, location, read_only)
     return ledger
 
 
-def _required_by(action: Action, params: Params) -> str:
+def requiring_option(action: Action, params: Params) -> str:
     """Return the option that requires the ledger to exist, '' if it may be created."""
     return "" if params["ledger_create"] else action.spec.named("ledger_create")
 
@@ -68,8 +69,7 @@ def waiting_of(action: Action) -> Waiting:
     """Return how a task waits for others: a signal interrupts it, and a line names the assets."""
 
     def show(keys: list[Key], entry: Entry | None) -> None:
-        if not action.keywords.no_log:
-            say(action.signals, waiting_line(keys, entry))
+        action.say(waiting_line(keys, entry))
 
     return Waiting(action.signals.raised, show)
 
@@ -85,7 +85,7 @@ def show_news(action: Action, ledger: Ledger, location: str, read_only: bool) ->
         say(action.signals, ledger.place_warning)
 
 
-def ledger_of_process(location: str, read_only: bool, required_by: str = "") -> Ledger:
+def ledger_of_process(location: str, read_only: bool, required_by: str) -> Ledger:
     """Return the open ledger of this process; raise LedgerError or MissingLibrary.
 
     A ledger that was inherited through fork() belongs to the parent. One that does not exist yet is

@@ -18,7 +18,7 @@ _KEYS = {"fleet_virtual_machines": "name", "fleet_application_roles": "id"}
 
 
 class Only:
-    """The items of a list of a role that are meant; all items without `fleet_only`."""
+    """The items that `fleet_only` selects; all if it is not set."""
 
     def __init__(self, action: Action) -> None:
         """Raise InvalidInput for a value that is not a list of names, or that matches nothing."""
@@ -34,26 +34,26 @@ class Only:
             if not any(fnmatchcase(name, glob) for name in known):
                 raise InvalidInput(_ONLY, f"{printable(glob)} is in neither list")
 
-    def of(self, items: list[Any]) -> list[Any]:
-        """Return the items that are meant, and the invalid ones; note the names of the others."""
+    def selected(self, items: list[Any]) -> list[Any]:
+        """Return the selected items, and the invalid ones; note the names of the others."""
         if not self._globs:
             return items
-        meant = []
+        selected = []
         for item in items:
             name = _name_of(item, self._key)
             if not name or any(fnmatchcase(name, glob) for glob in self._globs):
-                meant.append(item)
+                selected.append(item)
             else:
                 self.left_out.append(name)
-        return meant
+        return selected
 
     def without_left_out(self, names: list[str] | None) -> list[str] | None:
         """Return recorded names without those that are listed and left out."""
         left_out = set(self.left_out)
         return names and [name for name in names if name not in left_out]
 
-    def words(self) -> list[str]:
-        """Return the line about the items that are left out, [] if all are meant."""
+    def lines(self) -> list[str]:
+        """Return the line about the items that are left out, [] if all are selected."""
         if not self.left_out:
             return []
         only = printable(listing(self._globs))

@@ -30,7 +30,7 @@ from .._screen.report import AboutList, Report
 from .._screen.screen import Progress, result_lines
 from .action import Action
 from .ansible_core import run_id
-from .display import say, show_lines
+from .display import say
 from .ledgers import ledger_location, open_own_ledger
 from .only import Only
 from .send_one import SendingAction, Worker
@@ -50,7 +50,7 @@ class SendingListAction(SendingAction):
         location = ledger_location(self, params["ledger"]) if params["ledger"] else ""
         self._require_controller()
         only = Only(self)
-        params[self.spec.option] = only.of(params[self.spec.option])
+        params[self.spec.option] = only.selected(params[self.spec.option])
         service = settings_from(params, check_mode).service
         report = self._report(params, location, service)
         approved = self._approved_plan(params, location, service)
@@ -68,7 +68,7 @@ class SendingListAction(SendingAction):
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
         about = _about_list(recording, history_rows, place.why_to_stop())
-        result = self._show(report, time.monotonic() - began, result, about, only.words())
+        result = self._show(report, time.monotonic() - began, result, about, only.lines())
         return self._returned(params, collected, result, recording)
 
     def _require_controller(self) -> None:
@@ -130,14 +130,14 @@ class SendingListAction(SendingAction):
         problem = report.add_list(operation, assets, about) if report else ""
         if problem:
             result = result.but(warnings=(*result.warnings, problem))
-        if self.keywords.no_log or self.signals.caught:
+        if self.signals.caught:
             return result
         if self.keywords.check_mode:
             lines = plan_lines(operation, assets, width)
         else:
             lines = result_lines(operation, assets, seconds, width)
         where = [report.where] if report and not problem else []
-        show_lines([*lines, *(f"  {note}" for note in notes), *where])
+        self.show([*lines, *(f"  {note}" for note in notes), *where])
         return result
 
     def _returned(
@@ -162,7 +162,7 @@ class SendingListAction(SendingAction):
             return "See above."
         known = ""
         if params["report"]:
-            known = f"The report {params['report']} says what is known of each. "
+            known = f"The report {params['report']} lists the known effect of each. "
         if params["ledger"]:
             in_doubt = (
                 "The playbook infrastructure.services.in_doubt lists what is in"

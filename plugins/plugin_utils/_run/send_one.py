@@ -21,7 +21,6 @@ from ...module_utils._task.validation import Options
 from .._ledger.recording import Recording
 from .action import Action
 from .ansible_core import run_id
-from .display import say
 from .ledgers import reused_ledger
 from .run_memory import TokenMemory, run_memory
 from .target import Target
@@ -33,7 +32,7 @@ class SendingAction(Action):
 
     @property
     def runs_here(self) -> bool:
-        """Return whether this process does the task: the module would run here, as this user."""
+        """Whether this process does the task: the module would run here, as this user."""
         keywords = self.keywords
         is_elsewhere = not keywords.is_local or keywords.becomes or keywords.is_async
         return find_spec("requests") is not None and not is_elsewhere
@@ -95,9 +94,9 @@ class TaskPlace(Worker):
 
     def wait(self, seconds: float) -> None:
         """Wait, and show a line about it if that takes a second or more."""
-        if seconds >= 1 and not self._action.keywords.no_log:
+        if seconds >= 1:
             line = f"{self._task.asset}: waiting {seconds:,.0f} s before a further attempt"
-            say(self._action.signals, printable(line))
+            self._action.say(printable(line))
         super().wait(seconds)
 
 

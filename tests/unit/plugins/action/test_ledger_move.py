@@ -75,3 +75,47 @@ def test_entries_of_no_ledger_are_not_moved_and_none_is_created(somebody, check_
     assert ended.result["failed"]
     assert "no ledger at " in ended.said
     assert [*somebody.directory.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("to", "problem"),
+    [
+        ("", "to: is empty"),
+        ("mysql://x/y", "to: it must be a path or a postgresql:// URL"),
+        ("a\0b", "to: it is not a path"),
+        ("ansible_collections/new.db", "to: {directory}/ansible_collections/new.db is inside"),
+        ("none/new.db", "to: {directory}/none/new.db cannot be opened"),
+        ("postgresql://host:port/db", "to: it is not a valid postgresql:// URL"),
+    ],
+)
+def test_a_place_to_move_to_that_cannot_be_used_is_refused_by_the_name_of_its_option(
+    somebody, to, problem
+):
+    open_ledger(str(somebody.directory / "old.db")).close()
+    ended = somebody.run("ledger_move", {"ledger": "old.db", "to": to})
+    assert ended.result["msg"].startswith(problem.format(directory=somebody.directory))
+
+
+def test_a_new_ledger_that_may_not_be_created_is_refused_by_the_name_of_its_option(somebody):
+    open_ledger(str(somebody.directory / "old.db")).close()
+    options = {"ledger": "old.db", "to": "new.db", "ledger_create": False}
+    ended = somebody.run("ledger_move", options)
+    assert ended.result["msg"].startswith(f"to: there is none at {somebody.directory}/new.db")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ledger": "none.db", "to": "new.db"},
+        {"ledger": "old.db", "to": "other.db"},
+        {"ledger": "none.db", "base_url": KEY.base_url, "to_base_url": "https://t.example"},
+        {"ledger": "old.db", "base_url": KEY.base_url, "to_base_url": KEY.base_url},
+        {"ledger": "old.db", "base_url": KEY.base_url, "to_base_url": "https://t.example"},
+    ],
+)
+def test_a_move_that_is_refused_says_once_that_it_has_no_effect(somebody, options):
+    for name in ("old.db", "other.db"):
+        open_ledger(str(somebody.directory / name)).close()
+    said = somebody.run("ledger_move", options).result["msg"]
+    assert said.endswith(". No entry was changed.")
+    assert "nothing was moved" not in said.lower()

@@ -158,6 +158,24 @@ def test_an_asset_locked_by_another_process_is_not_waited_for(ledger, holder):
     assert writer.begin(wanted("vm1"))[0]
 
 
+def test_an_asset_that_was_held_but_is_in_flight_now_is_not_said_to_wait(
+    ledger, holder, monkeypatch
+):
+    monkeypatch.setattr(queue, "SILENT", 0)
+    shown = []
+    waiting = ledger.database.waiting
+    ledger.wait_like(waiting._replace(show=lambda keys, _entry: shown.append(keys)))
+    ends = [holder("vm1"), holder("vm2")]
+    writer = Queue(ledger)
+    for name in ("vm1", "vm2"):
+        with pytest.raises(Overtaken):
+            writer.begin(wanted(name))
+    ends[0]()
+    assert writer.begin(wanted("vm1"))[0]
+    writer.show_waiting()
+    assert shown == [[key("vm2")]]
+
+
 def test_a_lock_is_held_until_it_is_released(ledger):
     writer = Queue(ledger)
     assert writer.begin(wanted("vm1"))[0]

@@ -32,6 +32,27 @@ def test_the_first_process_displays_the_messages_of_its_workers(lines):
     assert sorted(lines) == told
 
 
+@pytest.mark.parametrize(
+    ("line", "color"),
+    [
+        ("  ? web01  in doubt since 2026-11-22 10:02", "WARN"),
+        ("  x web01", "ERROR"),
+        ("  ! web01", "WARN"),
+        ("  + web01", "OK"),
+        ("  ~ web01", "CHANGED"),
+        ("  . web01  recorded, not listed: left alone", None),
+        ("      + web01", None),
+        ("  and 3 more", None),
+        ("vmx   done    2026-11-22 10:02", None),  # a row of show_ledger
+        ("vm~", None),
+        ("", None),
+    ],
+)
+def test_a_line_has_the_color_of_its_mark(monkeypatch, line, color):
+    monkeypatch.setattr(display, "setting", lambda name: name)
+    assert display.color_of(line) == (color and f"COLOR_{color}")
+
+
 @pytest.mark.parametrize("stderr", [True, False])
 def test_the_first_process_displays_the_lines_of_its_workers(lines, monkeypatch, stderr):
     asked = []

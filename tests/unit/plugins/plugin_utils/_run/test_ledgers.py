@@ -30,6 +30,9 @@ def test_a_ledger_that_cannot_be_used_is_refused(action, ledger, problem):
     with pytest.raises(InvalidInput) as refused:
         ledger_location(action, ledger)
     assert refused.value.msg.startswith(problem)
+    with pytest.raises(InvalidInput) as refused:
+        ledger_location(action, ledger, "to")
+    assert refused.value.msg.startswith(problem.replace("ledger", "to"))
 
 
 def test_a_path_in_a_playbook_is_below_it_and_a_path_in_the_environment_is_not(

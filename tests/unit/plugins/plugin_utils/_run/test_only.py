@@ -23,17 +23,17 @@ def only(*globs: str) -> Only:
     return Only(action)
 
 
-def test_all_items_are_meant_without_it():
+def test_all_items_are_selected_without_it():
     everything = only()
-    assert everything.of(MACHINES) == MACHINES
-    assert (everything.words(), everything.without_left_out(["web01"])) == ([], ["web01"])
+    assert everything.selected(MACHINES) == MACHINES
+    assert (everything.lines(), everything.without_left_out(["web01"])) == ([], ["web01"])
 
 
-def test_what_matches_is_meant_and_so_is_an_invalid_item():
+def test_what_matches_is_selected_and_so_is_an_invalid_item():
     some = only("web*", "role-1")
-    assert some.of(MACHINES) == [*MACHINES[:2], *MACHINES[3:]]
+    assert some.selected(MACHINES) == [*MACHINES[:2], *MACHINES[3:]]
     assert some.left_out == ["db01"]
-    assert some.words() == ["1 more of the list are left out (fleet_only: web*, role-1)"]
+    assert some.lines() == ["1 more of the list are left out (fleet_only: web*, role-1)"]
     assert some.without_left_out(["db01", "old"]) == ["old"]
     assert some.without_left_out(None) is None
 

@@ -50,9 +50,9 @@ def test_a_connection_inherited_through_fork_is_not_used():
 
 def test_a_ledger_inherited_through_fork_is_not_used(tmp_path):
     path, answers = str(tmp_path / "ledger.db"), FORK.Queue()
-    mine = ledger_of_process(path, read_only=False)
+    mine = ledger_of_process(path, read_only=False, required_by="")
     process = FORK.Process(
-        target=lambda: answers.put(ledger_of_process(path, read_only=False) is mine)
+        target=lambda: answers.put(ledger_of_process(path, read_only=False, required_by="") is mine)
     )
     process.start()
     assert answers.get(timeout=20) is False
@@ -97,17 +97,17 @@ def test_an_environment_that_changes_between_items_creates_a_new_one(variable, m
 
 def test_a_reader_sees_a_ledger_that_was_created_meanwhile(tmp_path):
     path = str(tmp_path / "ledger.db")
-    assert ledger_of_process(path, read_only=True).version == 0
+    assert ledger_of_process(path, read_only=True, required_by="").version == 0
     open_ledger(path).close()
-    reader = ledger_of_process(path, read_only=True)
+    reader = ledger_of_process(path, read_only=True, required_by="")
     assert reader.version == SCHEMA_VERSION
-    assert ledger_of_process(path, read_only=True) is reader
+    assert ledger_of_process(path, read_only=True, required_by="") is reader
 
 
 def test_a_loop_over_many_transports_keeps_its_ledger_open(tmp_path):
-    ledger = ledger_of_process(str(tmp_path / "ledger.db"), read_only=False)
+    ledger = ledger_of_process(str(tmp_path / "ledger.db"), read_only=False, required_by="")
     with hold(ledger, KEY):
         for seconds in range(1, 31):
             reused_transport(settings(connect_timeout=float(seconds)))
         assert ledger.get(KEY) is None
-    assert ledger_of_process(str(tmp_path / "ledger.db"), read_only=False) is ledger
+    assert ledger_of_process(str(tmp_path / "ledger.db"), read_only=False, required_by="") is ledger

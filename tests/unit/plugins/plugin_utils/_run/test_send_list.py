@@ -69,6 +69,12 @@ def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")
 
 
+def test_after_a_signal_the_message_names_the_report():
+    action = SimpleNamespace(signals=SimpleNamespace(caught=True))
+    said = send_list.SendingListAction._next_step(action, {"report": "/fleet.json", "ledger": ""})
+    assert said.startswith("The report /fleet.json lists the known effect of each. Look on ")
+
+
 @pytest.mark.parametrize("no_log", [True, False])
 def test_a_list_shows_nothing_on_the_screen_if_its_task_hides_it(tmp_path, no_log):
     somebody = Terminal(tmp_path, "http://127.0.0.1:9")
