@@ -32,7 +32,7 @@ class Database(Protocol):
         """Return the names of the ledger tables that exist."""
 
     def place(self) -> str:
-        """Return what the mark of another ledger calls this one: a file or a schema, no password."""
+        """Return the place of this ledger for the mark of another one: a file, or a schema."""
 
     def use(self) -> Use:
         """Return where this process uses the ledger file, an empty Use on PostgreSQL."""

@@ -72,7 +72,7 @@ class SqliteDatabase:
             self.close()
             reason = getattr(error, "strerror", None) or _said(error)
             raise LedgerError(f"ledger: {self.where} cannot be opened: {reason}") from None
-        # A running write removes its journal. Only a writer waits for it: a reader has no lock file.
+        # A running write removes its journal. Only a writer waits: a reader has no lock file.
         self.lock(_WRITING, wait=True)
         # SQLite plays back the journal of a write that was cut off, and does not say so.
         self._was_cut_off = has_journal(self.file)
