@@ -598,8 +598,7 @@ def test_messages_name_the_variables_of_the_role(ansible_once, service):
 
 
 SCREEN = """\
-virtual machines: 497 created, 0 unchanged, 1 in doubt, 2 rejected,
-  N s (2 x 429, N s waited)
+virtual machines: 497 created, 1 in doubt, 2 rejected, N s (2 x 429, N s waited)
   x vm100, vm101
       POST URL:
       status 403: the token lacks the permission for this operation; ask for it
