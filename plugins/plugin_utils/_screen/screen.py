@@ -91,13 +91,14 @@ def result_lines(
 ) -> list[str]:
     """Return the result of a list: a line of counts, then each cause of a problem once.
 
-    `width`: in columns. A line of counts that would be wider leaves out those that are 0.
+    `width`: in columns. The line of counts leaves out those that are 0 if it fits only then.
     """
     counts = tally(operation, assets, is_plan=False)
     took = f"{seconds:,.0f} s{_waited(assets)}"
     text = _counts_line(operation, counts, took)
-    if len(text) > width:
-        text = _counts_line(operation, +Counter(counts), took)
+    shorter = _counts_line(operation, +Counter(counts), took)
+    if len(text) > width >= len(shorter):
+        text = shorter
     head = textwrap.wrap(text, width, subsequent_indent="  ")
     problems = [asset for asset in assets if asset.failed or asset.lost]
     return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]

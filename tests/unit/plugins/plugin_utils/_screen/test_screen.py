@@ -91,6 +91,15 @@ def test_429s_and_how_long_they_made_it_wait_are_told(waits, told):
     assert shorter == (f"virtual machines: {len(items):,} created, 18 s{told}" if told else line)
 
 
+def test_counts_that_are_0_stay_if_the_line_of_counts_does_not_fit_without_them():
+    lines = result_lines(OPERATION, listed({"a": CREATED}), 18.2, 30)
+    assert lines == [
+        "virtual machines: 1 created, 0",
+        "  unchanged, 0 in doubt, 0",
+        "  rejected, 18 s",
+    ]
+
+
 def test_no_line_but_a_command_is_wider_than_the_screen():
     waits = {"waits": [(0.0, 1000.0)] * 10}
     items = {
