@@ -90,24 +90,25 @@ def result_lines(
 ) -> list[str]:
     """Return the result of a list: a line of counts, then each cause of a problem once.
 
-    `width`: in columns. A line of counts that would be wider leaves out some that are 0, first the
-    unchanged.
+    `width`: in columns.
     """
     counts = tally(operation, assets, is_plan=False)
-    took = f"{seconds:,.0f} s{_waited(assets)}"
-    text = _counts_line(operation, counts, took)
-    for word in (UNCHANGED, *reversed(counts)):
-        if len(text) > width and counts.get(word) == 0:
-            del counts[word]
-            text = _counts_line(operation, counts, took)
-    head = textwrap.wrap(text, width, subsequent_indent="  ")
+    took = f"{seconds:,.0f} s{_waited(assets)}".replace(" ", _UNBROKEN)
+    text = _fitting(f"{operation.noun}s", counts, took, width) if counts else ""
+    head = textwrap.wrap(text or f"{operation.noun}s: {EMPTY}", width, subsequent_indent="  ")
     problems = [asset for asset in assets if asset.failed or asset.lost]
     return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]
 
 
-def _counts_line(operation: Operation, counts: Mapping[str, int], took: str) -> str:
-    told = f"{counted(counts)}, {took.replace(' ', _UNBROKEN)}" if counts else EMPTY
-    return f"{operation.noun}s: {told}"
+def _fitting(noun: str, counts: Mapping[str, int], took: str, width: int) -> str:
+    """Return the line of counts, without some that are 0, first the unchanged, if it then fits."""
+    told = dict(counts)
+    lines = [f"{noun}: {counted(told)}, {took}"]
+    for word in (UNCHANGED, *reversed(counts)):
+        if told.get(word) == 0:
+            del told[word]
+            lines.append(f"{noun}: {counted(told)}, {took}")
+    return next((line for line in lines if len(line) <= width), lines[0])
 
 
 def _waited(assets: list[Asset]) -> str:

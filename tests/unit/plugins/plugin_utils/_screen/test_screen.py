@@ -104,6 +104,15 @@ def test_counts_that_are_0_are_left_out_where_the_line_would_be_too_wide(width, 
     assert line == f"virtual machines: {counts}, 0 s"
 
 
+def test_counts_that_are_0_stay_if_the_line_of_counts_does_not_fit_without_them():
+    lines = result_lines(OPERATION, listed({"a": CREATED}), 18.2, 30)
+    assert lines == [
+        "virtual machines: 1 created, 0",
+        "  unchanged, 0 in doubt, 0",
+        "  rejected, 18 s",
+    ]
+
+
 def test_no_line_but_a_command_is_wider_than_the_screen():
     waits = {"waits": [(0.0, 1000.0)] * 10}
     items = {
