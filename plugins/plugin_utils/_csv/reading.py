@@ -13,7 +13,7 @@ from ...module_utils._errors import InvalidInput, quantity
 from ...module_utils._resources import KEYS, RESOURCES
 from ...module_utils._resources.planning import ENVELOPE
 from ...module_utils._task.validation import nearest, shown
-from .._ledger.entries import ABSENT, DONE, PRESENT, STATES
+from .._ledger.entries import ABSENT, PRESENT, STATES_IN_DOUBT
 from .cells import Values, read_cells
 from .columns import Heading, find_columns, find_header_faults, read_header
 from .faults import Faults
@@ -21,7 +21,6 @@ from .layout import Layout
 from .rows import Row, Table, read_table, why_unreadable
 
 _OUR_LAYOUT = Layout()
-_DOUBTFUL = {*STATES} - {DONE}
 
 
 class Asset(NamedTuple):
@@ -122,7 +121,7 @@ def _entry_of(asset: Asset) -> Values:
     if state == ABSENT:
         if is_found:
             entry["asset"] = {"id": values["id"]}
-    elif is_found or state not in _DOUBTFUL:
+    elif is_found or state not in STATES_IN_DOUBT:
         entry["asset"] = _envelope(values)
     return entry
 

@@ -19,7 +19,7 @@ from .sqlite import application_id_of, has_journal, sqlite_uri
 # Bytes of a database of one page; SQLite overwrites a smaller file.
 _LEAST_SIZE = 512
 # Ends of the names of files beside a ledger.
-_BESIDE = ("-journal", "-wal", "-shm", ".lock")
+BESIDE = ("-journal", "-wal", "-shm", ".lock")
 _LOOKS = 40  # at a journal
 _LOOKS_AT_CONTENT = 3
 _PAUSE = 0.05  # seconds between looks
@@ -52,7 +52,7 @@ def _check_files_beside(file: str) -> None:
     Otherwise, a user who may write to the directory could have another file of this user
     overwritten.
     """
-    for end in _BESIDE:
+    for end in BESIDE:
         with suppress(OSError):
             if not stat.S_ISREG(os.lstat(f"{file}{end}").st_mode):
                 raise InvalidInput(

@@ -19,13 +19,13 @@ from ...module_utils._call.operation import Operation
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http import strict_json
 from .._ledger.entries import author, current_time
+from .._ledger.ledger_file import BESIDE
 from .._ledger.location import shown_location
 from .._ledger.paths import real_path
 from .assets import ENDED, NOT_LISTED, PLANNED, Asset, Run, tally
 from .formats import FORMAT, FORMATS, Format
 from .output import alone_in, opened, replace, replacement, text_of
 
-_LEDGER_FILES = ("", "-journal", ".lock")
 # ValueError: ours, and a path that contains NUL or a lone surrogate
 _ERRORS = (OSError, ValueError)
 _DAMAGES = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
@@ -213,7 +213,7 @@ def _usable(path: str, head: str, ledger_file: str) -> str:
     Open none that could block, or that opening would change. Raise OSError or ValueError.
     """
     file = real_path(path)
-    if ledger_file and file in [f"{ledger_file}{suffix}" for suffix in _LEDGER_FILES]:
+    if ledger_file and file in [f"{ledger_file}{end}" for end in ("", *BESIDE)]:
         raise ValueError(f"{path} is a file of the ledger")
     if not os.path.lexists(file):
         return file

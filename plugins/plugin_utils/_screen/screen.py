@@ -10,7 +10,7 @@ import math
 import textwrap
 import time
 from itertools import chain
-from typing import Callable, Iterable, Mapping
+from typing import Callable, Iterable
 
 from ...module_utils._call.operation import Operation
 from ...module_utils._call.place import ListStatus
@@ -100,7 +100,7 @@ def result_lines(
     return [*(line.replace(_UNBROKEN, " ") for line in head), *_problems(problems, width)]
 
 
-def _fitting(noun: str, counts: Mapping[str, int], took: str, width: int) -> str:
+def _fitting(noun: str, counts: dict[str, int], took: str, width: int) -> str:
     """Return the line of counts, without some that are 0, first the unchanged, if it then fits."""
     told = dict(counts)
     lines = [f"{noun}: {counted(told)}, {took}"]

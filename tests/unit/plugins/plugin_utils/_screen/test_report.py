@@ -366,7 +366,7 @@ def test_anything_but_a_regular_file_is_refused_and_never_opened(tmp_path, suffi
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("suffix", ["", "-journal", ".lock"])
+@pytest.mark.parametrize("suffix", ["", "-journal", "-wal", "-shm", ".lock"])
 def test_the_files_of_the_ledger_are_refused(tmp_path, suffix):
     (tmp_path / "link.json").symlink_to(f"l.db{suffix}")
     ledger = open_ledger(str(tmp_path / "l.db"))
