@@ -26,7 +26,7 @@ demo: ## Install the collection and show it at work against the emulator, on one
 	@$(STEP) demo tests/tools/demo
 
 # make matrix runs the tests marked `matrix`; .ci/run names what it leaves out.
-test: artifact ## Run every test that a contributor needs, less than 7 minutes on two cores
+test: artifact ## Run every test that a contributor needs, less than 5 minutes on two cores
 	@$(STEP) "make test" python tests/tools/parts.py .build/test \
 		"pytest=$(PYTEST) --parts $(PARALLEL) --ignore=tests/page tests" \
 		"lint=tests/tools/lint" "sanity=tests/tools/sanity $(QUICK)"
