@@ -105,7 +105,7 @@ service: no machine is created twice without a warning or an order, no created m
 one place of the ledger is in use.
 
 `make test` runs {quick.count} sequences of {quick.commands} commands with a fixed seed, `make stress` {long.count:,}
-of {long.commands}. The short run finds no violation, and it finds each of these breaks when somebody puts it into the
+of {long.commands}. Neither finds a violation. The short run finds each of these breaks when somebody puts it into the
 code (`tests/tools/breaks.py 'story - '`):
 """
 _SWEPT = """\
