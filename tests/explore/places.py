@@ -130,6 +130,9 @@ class File:
     def is_older(self) -> bool:
         return False
 
+    def lacks_note(self) -> bool:
+        return False
+
     def require_privileges(self) -> None:
         pass
 

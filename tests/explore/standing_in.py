@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from unittest import mock
 
@@ -50,6 +50,10 @@ class StandingIn:
     def now(self, zone) -> datetime:
         """Return the moment of all stamps, as if everything happened within one second."""
         return datetime(2026, 1, 2, 3, 4, 5, tzinfo=zone)
+
+    def strptime(self, _text: str, _format: str) -> datetime:
+        """Return a moment a second before, since a stamp may be a second after the last one."""
+        return self.now(None) - timedelta(seconds=1)
 
     def urandom(self, size: int) -> bytes:
         return self.world.running.process.urandom(size)

@@ -82,6 +82,30 @@ def test_a_restored_backup_is_told_until_it_is_used(path, opened, back_up: Calla
     assert opened(path).place_warning == ""
 
 
+@pytest.mark.parametrize("removed", ["", ".lock"])
+def test_a_backup_is_told_where_the_lock_file_is_gone(path, opened, removed):
+    """As after `rm ledger.db*`, or if somebody takes it for a lock that was left behind."""
+    for name in ("web01", "web02"):
+        put(opened(path), KEY._replace(name=name), ENTRY)
+    _copy(path, f"{path}.backup")
+    put(opened(path), KEY._replace(name="web03"), ENTRY)
+    for file in {f"{path}{removed}", f"{path}.lock"}:
+        os.unlink(file)
+    _write_over(path, f"{path}.backup")
+    for read_only in (True, True, False):
+        warning = opened(path, read_only).place_warning
+        assert "will be created twice" in warning
+    assert opened(path).place_warning == ""
+
+
+def test_nobody_is_warned_of_a_lock_file_that_he_cannot_read(path, opened, monkeypatch):
+    for name in ("web01", "web02"):
+        put(opened(path), KEY._replace(name=name), ENTRY)
+    os.truncate(f"{path}.lock", 0)
+    monkeypatch.setattr(os, "access", lambda *_file: False)
+    assert opened(path, True).place_warning == ""
+
+
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_move_of_a_restored_backup_says_so(tmp_path, path, opened, check_mode):
     """It is the last to see that: the new file has no trace of it."""

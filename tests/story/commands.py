@@ -60,7 +60,7 @@ class Terminal:
         """Forget what one run of Ansible keeps for its tasks, and read what actions display."""
         self.seconds += 60
         moment = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.seconds)
-        clock = SimpleNamespace(now=lambda _zone: moment)
+        clock = SimpleNamespace(now=lambda _zone: moment, strptime=datetime.strptime)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(display, "_display", lambda line, *_more: self.lines.append(line))
             patch.setattr(entries, "datetime", clock)
@@ -80,31 +80,38 @@ class Terminal:
         check_mode: bool = False,
         variables: dict[str, Any] | None = None,
         no_log: bool = False,
+        attempts: int = 1,
     ) -> Ended:
-        """Run a task of a playbook of its own; an unexpected error is raised."""
+        """Run a task of a playbook of its own; an unexpected error is raised.
+
+        `attempts`: how often, as the keyword `until` does; the last one is returned.
+        """
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
         task.action, task.args = f"infrastructure.services.{module}", options
         task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
-        action = import_module(ACTIONS + module).ActionModule(
-            task=task,
-            connection=connection_loader.get("local", context),
-            play_context=context,
-            loader=loader,
-            templar=Templar(loader=loader, variables=variables or {}),
-            shared_loader_obj=plugin_loaders,
-        )
         begin = len(self.lines)
         with self.in_a_run_of_its_own():
-            result = action.run(task_vars=variables or {})
-        action.cleanup(force=True)
+            for _attempt in range(attempts):
+                action = import_module(ACTIONS + module).ActionModule(
+                    task=task,
+                    connection=connection_loader.get("local", context),
+                    play_context=context,
+                    loader=loader,
+                    templar=Templar(loader=loader, variables=variables or {}),
+                    shared_loader_obj=plugin_loaders,
+                )
+                result = action.run(task_vars=variables or {})
+                action.cleanup(force=True)
         return Ended(result, self.lines[begin:])
 
     def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
         """Run the list of a fleet of machines."""
-        how = {name: more.pop(name) for name in ("check_mode", "no_log") if name in more}
+        how = {
+            name: more.pop(name) for name in ("check_mode", "no_log", "attempts") if name in more
+        }
         options = {
             "base_url": self.base_url,
             "access_token": "a-token-of-this-test",

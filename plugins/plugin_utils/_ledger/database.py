@@ -40,6 +40,9 @@ class Database(Protocol):
     def is_older(self) -> bool:
         """Return whether the file lacks writes that it had when it was last used in this place."""
 
+    def lacks_note(self) -> bool:
+        """Return whether nothing tells how many writes the file had when it was last used here."""
+
     def check(self) -> None:
         """Check the file of a ledger, and prepare it unless it is open for reading only."""
 

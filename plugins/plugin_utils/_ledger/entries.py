@@ -10,8 +10,8 @@ import json
 import os
 import platform
 import pwd
-from contextlib import nullcontext
-from datetime import datetime, timezone
+from contextlib import nullcontext, suppress
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import cache
 from typing import Any, Callable, ContextManager, NamedTuple
@@ -21,6 +21,7 @@ from ...module_utils._http import strict_json
 from ...module_utils._resources import planning
 
 Entry = planning.Entry
+_TIME = "%Y-%m-%dT%H:%M:%SZ"  # UTC
 _TOO_DEEP = f"is nested deeper than {strict_json.MAX_DEPTH} levels"
 
 # The states of an entry; `decisions` explains them.
@@ -125,7 +126,21 @@ class Change(NamedTuple):
 
 def current_time() -> str:
     """Return the time in UTC, as entries have it."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(timezone.utc).strftime(_TIME)
+
+
+def _time_after(before: Entry | None) -> str:
+    """Return the current time, or a second after the last change of the entry if that is later.
+
+    So a list of entries never has the time of a change that came after it was written.
+    """
+    now = current_time()
+    if before is None or before.changed_at < now:
+        return now
+    with suppress(ValueError):  # something else wrote it
+        last = datetime.strptime(before.changed_at, _TIME)
+        return (last + timedelta(seconds=1)).strftime(_TIME)
+    return now
 
 
 def stamped(change: Change) -> Change:
@@ -134,7 +149,7 @@ def stamped(change: Change) -> Change:
     The revision is random: a counter would start again when an entry is deleted and created anew,
     and an overtaken task could then finish the entry of another one.
     """
-    now = current_time()
+    now = _time_after(change.before)
     revision = int.from_bytes(os.urandom(8), "big") >> 1
     after = change.after
     ended = change.ended

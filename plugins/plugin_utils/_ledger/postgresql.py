@@ -134,6 +134,9 @@ class PostgresDatabase:
     def is_older(self) -> bool:
         return False
 
+    def lacks_note(self) -> bool:
+        return False
+
     def check(self) -> None:
         """Do nothing: the server looks after its files."""
 

@@ -71,6 +71,7 @@ class Recording:
         self._writer: Ledger | Queue = ledger
         self._shown = ledger.shown
         self._unrecorded = ""  # why an outcome could not be recorded
+        self.lacks_outcome = False  # whether the ledger lacks the outcome of a request
         self.warnings: list[str] = []  # of all tasks together
 
     def look_up(self, tasks: list[Task]) -> list[Planned]:
@@ -146,8 +147,10 @@ class Recording:
             is_recorded = self._writer.finish(change)
         except LedgerError as error:
             self._unrecorded = error.msg
+            self.lacks_outcome = True
             return decisions.unrecorded(result, error.msg, task)
         if not is_recorded:
+            self.lacks_outcome = True
             problem = "another task changed the entry at the same time"
             return decisions.unrecorded(result, problem, task)
         return self.with_next_step(result, task, change.after.state if change.after else "")

@@ -105,6 +105,13 @@ class SqliteDatabase:
         ((count,),) = self.execute("PRAGMA user_version")
         return bool(count < noted)
 
+    def lacks_note(self) -> bool:
+        lock_file = f"{self.file}.lock"
+        is_ours = self._notes_writes if self._connection else _can_be_read(lock_file)
+        ((count,),) = self.execute("PRAGMA user_version")
+        # The first write is noted a moment after it was counted.
+        return bool(is_ours and count > 1 and read_note(lock_file) == 0)
+
     def require_privileges(self) -> None:
         """Do nothing: a user who can open the file for writing can record a request."""
 
@@ -243,6 +250,10 @@ class SqliteDatabase:
             )
         is_refused = any(text in reason for text in _NO_PERMISSION)
         return LedgerError(problem + _UNDO if is_refused and has_journal(self.file) else problem)
+
+
+def _can_be_read(path: str) -> bool:
+    return os.access(path, os.R_OK) or not os.path.lexists(path)
 
 
 def _said(error: Exception) -> str:

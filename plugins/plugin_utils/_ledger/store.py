@@ -97,6 +97,11 @@ class Ledger(LedgerReader):
                 f"{self.where} is older than when it was last used here, as a restored backup is;"
                 " machines that were created since then will be created twice"
             )
+        if not warnings and self.database.lacks_note():
+            warnings.append(
+                f"{self.where} has no lock file that tells how it was last used here; if it is a"
+                " restored backup, machines that were created since then will be created twice"
+            )
         self.place_warning = ". ".join(warnings)
         if not warnings:
             return

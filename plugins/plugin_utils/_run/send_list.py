@@ -200,7 +200,7 @@ def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]
 
     The ledger keeps it from sending the others.
     """
-    if recording.lost or params["force"]:
+    if recording.lost or recording.lacks_outcome or params["force"]:
         return False
     for item in items:
         if item.skipped:

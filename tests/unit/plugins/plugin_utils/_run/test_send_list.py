@@ -35,7 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.st
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_list
 from ledger.entries import put
 from story.commands import Terminal
-from support.wire import answer, running
+from support.wire import Sent, answer, running
 
 OPTIONS = {"base_url": "https://s", "access_token": "token", "virtual_machines": [{"name": "a"}]}
 
@@ -134,3 +134,42 @@ def end_after(seconds: float, ledger: Ledger, key: Key, asset: dict) -> None:
     time.sleep(seconds)
     put(ledger, key, Entry(DONE, {"name": "orders"}, asset))
     ledger.release(key)
+
+
+def test_until_repeats_no_list_of_which_the_ledger_lacks_an_outcome(tmp_path):
+    """Somebody removes the entry of a machine while its request is in flight."""
+    path = str(tmp_path / "ledger.db")
+    names: list[str] = []
+
+    def choose(sent: Sent) -> bytes:
+        body = json.loads(sent.body)
+        names.append(body["name"])
+        if body["name"] == "bad":
+            return answer(422)
+        with closing(open_ledger(path)) as others:
+            put(others, Key(service.url, "compute_virtual_machine", body["name"]), None)
+        return answer(201, {"id": "i-1", **body})
+
+    with running(choose) as service:
+        somebody = Terminal(tmp_path, service.url)
+        ended = somebody.send_list(["web01", "bad"], path, attempts=2, concurrency=1)
+    assert names == ["web01", "bad"]
+    assert "This attempt sent nothing" in ended.said
+
+
+def test_what_was_seen_during_a_run_forgets_nothing_of_it(tmp_path):
+    """Somebody lists the entry while its request is in flight, and the machine is not there yet."""
+    path = str(tmp_path / "ledger.db")
+    seen: list[Entry] = []
+
+    def choose(sent: Sent) -> bytes:
+        with closing(open_ledger(path, read_only=True)) as others:
+            seen.append(others.get(Key(service.url, "compute_virtual_machine", "web01")))
+        return answer(201, {"id": "i-1", **json.loads(sent.body)})
+
+    with running(choose) as service:
+        somebody = Terminal(tmp_path, service.url)
+        somebody.send_list(["web01"], path)
+    ended = somebody.edit(path, "web01", state="absent", changed_at=seen[0].changed_at)
+    assert ended.result["failed"]
+    assert "was changed at 2026-01-01T00:01:01Z and is done" in ended.said
