@@ -112,6 +112,7 @@ results:
     plan:
       description:
         - The plan for the next run. V(update), send the request. V(keep), nothing, since it is already as requested.
+          V(in_doubt), another task is updating it, and O(application_roles[].send=complete) needs what that leaves.
       returned: in check mode
       type: str
       sample: update

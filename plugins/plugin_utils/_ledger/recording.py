@@ -31,6 +31,11 @@ _OVERTAKEN = (
     " later."
 )
 
+_BUSY = (
+    "another task is updating it, or was killed while it did so, and send: complete needs the asset"
+    " that it leaves. Run this again later, or give current."
+)
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -88,9 +93,16 @@ class Recording:
         return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
 
     def _plan(self, task: Task, entry: Entry | None) -> Planned:
-        """Return a task with its plan, once no other task is working on its asset."""
-        if entry and entry.state == INTENT and not self._check_mode:
-            entry = self._left_by_others(task)
+        """Return a task with its plan, once no other task is working on its asset.
+
+        Check mode does not wait.
+        """
+        if entry and entry.state == INTENT:
+            if self._check_mode and _needs_entry(task):
+                why = Message(_BUSY, task.asset, since=entry.began_at)
+                return Planned(task, entry=entry, error=ServicesError(why))
+            if not self._check_mode:
+                entry = self._left_by_others(task)
         return decisions.plan_with(task, entry, self._shown)
 
     def _left_by_others(self, task: Task) -> Entry | None:
@@ -100,7 +112,7 @@ class Recording:
         its plan.
         """
         key = key_of(task)
-        if not self.ledger.lock(key, wait=self._waits or task.wanted.is_complete):
+        if not self.ledger.lock(key, wait=self._waits or _needs_entry(task)):
             return None
         try:
             return self.ledger.get(key)
@@ -235,6 +247,11 @@ class ListRecording(Recording):
     def close(self) -> None:
         """Close the ledger, which no thread uses any more."""
         self.ledger.close()
+
+
+def _needs_entry(task: Task) -> bool:
+    """Return whether a task cannot be planned without the recorded asset."""
+    return task.wanted.is_complete and not task.wanted.current
 
 
 def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:

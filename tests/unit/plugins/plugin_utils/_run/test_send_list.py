@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -34,7 +35,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import send_list
 from ledger.entries import put
-from story.commands import Terminal
+from story.commands import Ended, Terminal
 from support.wire import Sent, answer, running
 
 OPTIONS = {"base_url": "https://s", "access_token": "token", "virtual_machines": [{"name": "a"}]}
@@ -100,33 +101,52 @@ def test_why_a_list_has_to_end(monkeypatch, caught, is_late, is_orphan, why):
     assert send_list.ListPlace(action).why_to_stop() == why
 
 
+ROLE = Key("", "cassandra_application_role", "role-1")
+
+
+def update(somebody: Terminal, **more: Any) -> Ended:
+    """Run a list that sends the whole asset of a role."""
+    options = {
+        "base_url": somebody.base_url,
+        "access_token": "a-token-of-this-test",
+        "application_roles": [{"id": "role-1", "description": "one", "send": "complete"}],
+        "ledger": "ledger.db",
+    }
+    return somebody.run("cassandra_application_roles", options, **more)
+
+
 def test_a_list_waits_for_the_asset_of_another_run_if_it_sends_the_whole_asset(tmp_path):
     """Without the entry that the other run leaves, nobody knows what the whole asset is."""
-    path = str(tmp_path / "ledger.db")
+    asset = {"id": "role-1", "name": "orders", "attributes": {"login": True}}
     with running(lambda sent: answer(200, {"id": "role-1", **json.loads(sent.body)})) as service:
-        key = Key(service.url, "cassandra_application_role", "role-1")
-        asset = {"id": "role-1", "name": "orders", "attributes": {"login": True}}
-        begun = Entry(INTENT, {"name": "orders"}, {})
-        with closing(open_ledger(path)) as others:
-            put(others, key, begun)
+        key = ROLE._replace(base_url=service.url)
+        with closing(open_ledger(str(tmp_path / "ledger.db"))) as others:
+            put(others, key, Entry(INTENT, {"name": "orders"}, {}))
             others.lock(key, wait=True)
             other = threading.Thread(target=end_after, args=(0.3, others, key, asset))
             other.start()
-            ended = Terminal(tmp_path, service.url).run(
-                "cassandra_application_roles",
-                {
-                    "base_url": service.url,
-                    "access_token": "a-token-of-this-test",
-                    "application_roles": [
-                        {"id": "role-1", "description": "one", "send": "complete"}
-                    ],
-                    "ledger": path,
-                },
-            )
+            ended = update(Terminal(tmp_path, service.url))
             other.join()
     assert ended.result["counts"]["changed"] == 1
     (sent,) = service.sent
     assert json.loads(sent.body) == {**asset, "description": "one"}
+
+
+@pytest.mark.parametrize("only_checks", [False, True])
+def test_a_plan_says_that_another_run_is_updating_a_role_whose_whole_asset_is_sent(
+    tmp_path, only_checks
+):
+    """The check of the role `fleet`, before the first request, does not mind."""
+    with closing(open_ledger(str(tmp_path / "ledger.db"))) as others:
+        put(others, ROLE._replace(base_url="https://s"), Entry(INTENT, {"name": "orders"}, {}))
+    somebody = Terminal(tmp_path, "https://s")
+    ended = update(somebody, check_mode=True, variables={"__only_checks": only_checks})
+    assert ended.result.get("failed", False) is not only_checks
+    if not only_checks:
+        (item,) = ended.result["results"]
+        assert item["plan"] == "in_doubt"
+        assert "another task is updating it, or was killed while it did so" in item["msg"]
+        assert "  ? role-1  in doubt since 2" in ended.said
 
 
 def end_after(seconds: float, ledger: Ledger, key: Key, asset: dict) -> None:
