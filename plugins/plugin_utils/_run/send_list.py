@@ -68,6 +68,7 @@ class SendingListAction(SendingAction):
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
         about = _about_list(recording, history_rows, place.why_to_stop())
+        about = about._replace(is_forced=params["force"])
         result = self._show(report, time.monotonic() - began, result, about, only.lines())
         return self._returned(params, collected, result, recording)
 

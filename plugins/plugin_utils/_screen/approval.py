@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._fields import Asset as Body
+from ...module_utils._fields import json_differences
 from ...module_utils._http.strict_json import MAX_DEPTH, depth
 from ...module_utils._secrets import for_message
 from .assets import PLANNED
@@ -19,7 +20,7 @@ from .report import run_in
 
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
-_DAMAGED = "is damaged: it has an asset twice, one without its body, or no history_rows"
+_DAMAGED = "is damaged: it has an asset without its body, or no history_rows"
 _MOST_ROWS = 2**63 - 1  # as many as a database can count
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
@@ -75,16 +76,31 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         why = f"is a plan for {for_message(run.service)}, and this list is for {service}"
         raise InvalidInput("approved", f"{path!r} {why}")
     sent = [each for each in run.assets if each.resource == resource and each.plan in _SENDS]
-    bodies = {
-        asset.name: dict(asset.body)
+    bodies = [
+        (asset.name, dict(asset.body))
         for asset in sent
         if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
-    }
+    ]
     rows = run.history_rows
     is_damaged = len(bodies) < len(sent) or isinstance(rows, bool)
     if is_damaged or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
-    return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
+    _require_once(path, bodies)
+    return ApprovedPlan(path, dict(bodies), run.ledger, run.ledger_id, rows)
+
+
+def _require_once(path: str, bodies: list[tuple[str, Body]]) -> None:
+    """Raise InvalidInput if a plan sends an asset twice."""
+    first: dict[str, Body] = {}
+    again = [name for name, body in bodies if first.setdefault(name, body) is not body]
+    if not again:
+        return
+    different = [name for name, body in bodies if json_differences(first[name], body)]
+    names = [*map(for_message, dict.fromkeys(different or again))]
+    how = "with different bodies" if different else "with the same body"
+    why = f"plans {listing(names)} twice {how}, and an approval is good for one request of each"
+    advice = "List each asset once, make a new plan (--check) and have it approved"
+    raise InvalidInput("approved", f"{path!r} {why}. {advice}")
 
 
 def _text_of(path: str) -> str:

@@ -654,7 +654,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         ),
         (
             forged(lambda run: run["assets"].append(run["assets"][0])),
-            "is damaged: it has an asset twice",
+            "plans new twice with the same body, and an approval is good for one request of each. ",
         ),
         (
             lambda text: text.replace('"body": {', '"body": {}, "body": {'),
@@ -666,7 +666,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         ),
         (
             forged(lambda run: run["assets"][0].pop("body")),
-            "is damaged: it has an asset twice, one without its body",
+            "is damaged: it has an asset without its body, or no history_rows",
         ),
         (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
         (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
