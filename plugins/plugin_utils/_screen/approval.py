@@ -15,12 +15,15 @@ from ...module_utils._fields import Asset as Body
 from ...module_utils._fields import json_differences
 from ...module_utils._http.strict_json import MAX_DEPTH, depth
 from ...module_utils._secrets import for_message
+from .._ledger.reader import LedgerReader
 from .assets import PLANNED
 from .report import run_in
 
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
-_DAMAGED = "is damaged: it has an asset without its body, or no history_rows"
+_DAMAGED = (
+    "is damaged: it has an asset without its body, or its history_rows or history_end are wrong"
+)
 _MOST_ROWS = 2**63 - 1  # as many as a database can count
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
@@ -35,12 +38,13 @@ class ApprovedPlan:
     ledger: str | None
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
+    history_end: str = ""  # identifies the last of them; '' in plans of earlier versions
 
-    def require_history(self, rows: int) -> None:
-        """Raise InvalidInput for a ledger with fewer rows of history than when the plan was made."""
-        if rows < self.history_rows:
-            why = "was made with more of the ledger's history, so the ledger is older now, as a"
-            raise InvalidInput("approved", f"{self.path!r} {why} restored backup is. {_CHECK}")
+    def require_history(self, ledger: LedgerReader) -> None:
+        """Raise InvalidInput for a ledger without the history that it had when the plan was made."""
+        if not ledger.has_history(self.history_rows, self.history_end):
+            why = "was made with a history that this ledger lacks, as after a backup was restored"
+            raise InvalidInput("approved", f"{self.path!r} {why}. {_CHECK}")
 
     def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
         """Raise InvalidInput unless the plan was made against this ledger; None: no ledger."""
@@ -83,10 +87,12 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
     ]
     rows = run.history_rows
     is_damaged = len(bodies) < len(sent) or isinstance(rows, bool)
+    end = run.history_end or ""
+    is_damaged = is_damaged or not (end.isascii() and end.isprintable())
     if is_damaged or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
     _require_once(path, bodies)
-    return ApprovedPlan(path, dict(bodies), run.ledger, run.ledger_id, rows)
+    return ApprovedPlan(path, dict(bodies), run.ledger, run.ledger_id, rows, end)
 
 
 def _require_once(path: str, bodies: list[tuple[str, Body]]) -> None:

@@ -48,6 +48,7 @@ class AboutList(NamedTuple):
 
     ledger_id: str | None = None  # None if there is no ledger, or none yet
     history_rows: int = 0
+    history_end: str = ""  # identifies the last of these rows
     warnings: tuple[str, ...] = ()
     interrupted: str | None = None  # why, if it was
     is_forced: bool = False  # whether it sends again what the ledger has
@@ -135,7 +136,9 @@ class Report:
         assets = _added(before.assets, listed, may_repeat)
         of_resource = [asset for asset in assets if asset.resource == operation.resource]
         counts = {**before.counts, operation.resource: tally(operation, of_resource, self._is_plan)}
-        rows = about.history_rows if before.history_rows is None else before.history_rows
+        rows, end = about.history_rows, about.history_end or None
+        if before.history_rows is not None:
+            rows, end = before.history_rows, before.history_end
         return with_fields(
             before,
             began_at=min(self._new.began_at, before.began_at),
@@ -147,6 +150,7 @@ class Report:
             interrupted=about.interrupted or before.interrupted,
             # As the first list of the plan found the ledger.
             history_rows=rows if self._is_plan else None,
+            history_end=end if self._is_plan else None,
         )
 
     def _problem(self, error: Exception) -> str:
@@ -239,7 +243,8 @@ def run_in(text: str) -> Run | None:
 def _has_texts(run: Run) -> bool:
     """Whether the fields that other code takes for texts are texts."""
     texts: list[object] = [run.run, run.state, run.service, run.began_at]
-    texts += (text for text in (run.ledger, run.ledger_id) if text is not None)
+    may_lack = (run.ledger, run.ledger_id, run.history_end)
+    texts += (text for text in may_lack if text is not None)
     for asset in run.assets:
         texts += (asset.resource, asset.name, asset.result, asset.outcome, asset.plan)
     return all(isinstance(text, str) for text in texts)
