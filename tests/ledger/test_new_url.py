@@ -103,6 +103,7 @@ def test_entries_move_as_they_are_with_their_history_and_a_second_run_changes_no
         assert (second.run, second.outcome) == ("run-2", "not_sent")
         assert second.from_state == second.to_state == before[resource, name].state
     everything = history(ledger)
+    assert ledger.has_history(*ledger.history_end())
     again = rename(ledger)
     assert (again["changed"], again["counts"]["entries"]) == (False, 5)
     assert again["diff"] == {"before": {}, "after": {}}

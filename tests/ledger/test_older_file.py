@@ -31,6 +31,7 @@ from support.wire import running
 KEY = Key("https://s", "compute_virtual_machine", "web01")
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
 OLDER = "is older than when it was last used here"
+LACKS = "was made with a history that this ledger lacks"
 
 
 @pytest.fixture
@@ -142,8 +143,36 @@ def test_a_plan_that_saw_more_history_is_refused(tmp_path, path):
         terminal.send_list(["web03"], path, approved="fleet.plan.json")
         _write_over(path, f"{path}.backup")
         ended = terminal.send_list(["web03"], path, approved="fleet.plan.json")
-    assert "was made with more of the ledger's history" in ended.said
+    assert LACKS in ended.said
     assert model.created_now == ["web01", "web02", "web03"]
+
+
+def test_a_plan_is_refused_though_a_restored_ledger_has_as_many_rows_again(tmp_path, path):
+    model = Model()
+    with running(model.choose) as service:
+        terminal = Terminal(tmp_path, service.url)
+        terminal.send_list(["web01"], path)
+        shutil.copy2(path, f"{path}.backup")
+        terminal.send_list(["web02"], path)
+        terminal.send_list(["web03"], path, check_mode=True, report="fleet.json")
+        terminal.send_list(["web03"], path, approved="fleet.plan.json")
+        _write_over(path, f"{path}.backup")
+        terminal.send_list(["web04"], path)
+        ended = terminal.send_list(["web03"], path, approved="fleet.plan.json")
+    assert LACKS in ended.said
+    assert model.created_now == ["web01", "web02", "web03", "web04"]
+
+
+def test_a_plan_outlives_the_move_of_its_ledger_and_what_others_create(tmp_path, path):
+    model = Model()
+    with running(model.choose) as service:
+        terminal = Terminal(tmp_path, service.url)
+        terminal.send_list(["web01"], path)
+        terminal.send_list(["web02"], path, check_mode=True, report="fleet.json")
+        terminal.send_list(["web03"], path)
+        terminal.move(path, f"{path}.new")
+        terminal.send_list(["web02"], f"{path}.new", approved="fleet.plan.json")
+    assert model.created_now == ["web01", "web03", "web02"]
 
 
 def test_a_backup_that_lacks_nothing_is_not_told(path, opened):

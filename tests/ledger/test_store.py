@@ -127,6 +127,27 @@ def test_the_history_is_in_the_order_in_which_it_was_written_whatever_the_clocks
 @pytest.mark.skipif(
     not hasattr(fcntl, "F_OFD_SETLK"), reason="open file description locks are of Linux"
 )
+def test_the_end_of_the_history_is_found_again_until_it_is_removed(location, opened):
+    ledger = opened(location)
+    assert ledger.history_end() == (0, "")
+    assert ledger.has_history(0, "")
+    ends = []
+    for name in ("a", "b", "c"):
+        assert write(ledger, Change(KEY._replace(name=name), None, ENTRY, ENDED))
+        ends.append(ledger.history_end())
+    assert [rows for rows, _last in ends] == [1, 2, 3]
+    assert len({last for _rows, last in ends}) == 3
+    assert all(ledger.has_history(*end) for end in ends)
+    assert ledger.has_history(3, "")
+    (rows, last), (_rows, newest) = ends[1:]
+    assert not ledger.has_history(4, "")
+    assert not ledger.has_history(4, newest)
+    assert not ledger.has_history(0, "no such row")
+    ledger.database.execute("DELETE FROM infrastructure_services_history WHERE name = 'b'")
+    assert ledger.has_history(rows, newest)
+    assert not ledger.has_history(rows, last)
+
+
 def test_a_lock_that_cannot_be_released_fails_nothing(tmp_path, opened, monkeypatch):
     """The kernel may need memory in order to split a lock (fcntl_locking(2), ENOLCK)."""
 

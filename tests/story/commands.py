@@ -86,6 +86,18 @@ class Terminal:
 
         `attempts`: how often, as the keyword `until` does; the last one is returned.
         """
+        with self.in_a_run_of_its_own():
+            return self._carry_out(module, options, check_mode, variables, no_log, attempts)
+
+    def _carry_out(
+        self,
+        module: str,
+        options: dict[str, Any],
+        check_mode: bool = False,
+        variables: dict[str, Any] | None = None,
+        no_log: bool = False,
+        attempts: int = 1,
+    ) -> Ended:
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
@@ -93,35 +105,52 @@ class Terminal:
         task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
         begin = len(self.lines)
-        with self.in_a_run_of_its_own():
-            for _attempt in range(attempts):
-                action = import_module(ACTIONS + module).ActionModule(
-                    task=task,
-                    connection=connection_loader.get("local", context),
-                    play_context=context,
-                    loader=loader,
-                    templar=Templar(loader=loader, variables=variables or {}),
-                    shared_loader_obj=plugin_loaders,
-                )
-                result = action.run(task_vars=variables or {})
-                action.cleanup(force=True)
+        for _attempt in range(attempts):
+            action = import_module(ACTIONS + module).ActionModule(
+                task=task,
+                connection=connection_loader.get("local", context),
+                play_context=context,
+                loader=loader,
+                templar=Templar(loader=loader, variables=variables or {}),
+                shared_loader_obj=plugin_loaders,
+            )
+            result = action.run(task_vars=variables or {})
+            action.cleanup(force=True)
         return Ended(result, self.lines[begin:])
 
     def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
         """Run the list of a fleet of machines."""
-        how = {
-            name: more.pop(name) for name in ("check_mode", "no_log", "attempts") if name in more
-        }
+        (ended,) = self.send_lists([names], ledger, **more)
+        return ended
+
+    def send_lists(
+        self, lists: list[list[str]], ledger: str, cpus: tuple[int, ...] = (), **more: Any
+    ) -> list[Ended]:
+        """Run several lists in one playbook, each with its number of processors."""
+        words = ("check_mode", "no_log", "attempts")
+        how = {name: more.pop(name) for name in words if name in more}
         options = {
             "base_url": self.base_url,
             "access_token": "a-token-of-this-test",
-            "virtual_machines": [{"name": name, "attributes": {"cpu": 4}} for name in names],
             "ledger": ledger,
             "retries": 0,
             "max_unknown": 0,
             **more,
         }
-        return self.run("compute_virtual_machines", options, **how)
+        with self.in_a_run_of_its_own():
+            return [
+                self._carry_out(
+                    "compute_virtual_machines",
+                    {
+                        "virtual_machines": [
+                            {"name": name, "attributes": {"cpu": cpu}} for name in names
+                        ],
+                        **options,
+                    },
+                    **how,
+                )
+                for names, cpu in zip(lists, cpus or [4] * len(lists))
+            ]
 
     def send_one(self, name: str, ledger: str, **more: Any) -> Ended:
         """Create one machine, as in a playbook of a single task."""

@@ -140,6 +140,18 @@ class LedgerReader:
         rows = self._read(sql.COUNT.format("history"))
         return int(rows[0][0]) if rows else 0
 
+    def history_end(self) -> tuple[int, str]:
+        """Return how many rows the history has, and what identifies the last; a move keeps both."""
+        rows = self._read(sql.HISTORY_END)
+        return (int(rows[0][0]), str(rows[0][1])) if rows else (0, "")
+
+    def has_history(self, count: int, last: str) -> bool:
+        """Return whether the history goes on from an end that it had; `last`: '' if not known."""
+        if not last:
+            return count <= self.count_history()
+        rows = self._read(sql.ROWS_UP_TO, (last,))
+        return bool(rows) and rows[0][0] >= max(count, 1)
+
     def mark(self) -> Mark:
         """Return the state of the ledger and its last move."""
         return self._state()[1]

@@ -91,6 +91,17 @@ RECORD = COPY_HISTORY.format(f"({', '.join('?' * 14)})")
 # Clocks of controllers differ, and a second has many rows: only the number gives the order.
 HISTORY = f"SELECT name, {ENDED} FROM {HISTORY_TABLE} {_AMONG} ORDER BY number"
 NUMBER_OF_ROW = f"SELECT number FROM {HISTORY_TABLE} ORDER BY number LIMIT 1 OFFSET ?"
+# What identifies a row; rows of a move to another base_url have the revision 0.
+_ROW = "revision || ' ' || at"
+HISTORY_END = (
+    f"SELECT (SELECT count(*) FROM {HISTORY_TABLE}), {_ROW} FROM {HISTORY_TABLE}"
+    " ORDER BY number DESC LIMIT 1"
+)
+# Not the row at a position: in PostgreSQL, a row with a lower number may become visible later.
+ROWS_UP_TO = (
+    f"SELECT count(*) FROM {HISTORY_TABLE}"
+    f" WHERE number <= (SELECT max(number) FROM {HISTORY_TABLE} WHERE {_ROW} = ?)"
+)
 CREATED_SINCE = (
     f"SELECT DISTINCT name FROM {HISTORY_TABLE} {_AMONG}"
     " AND to_state IN ('done', 'accepted') AND number > ?"

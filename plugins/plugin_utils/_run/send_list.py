@@ -58,7 +58,7 @@ class SendingListAction(SendingAction):
         # A faulty list creates no ledger.
         tasks = prepare_all(self.spec, params, check_mode)
         recording = self._open_recording(options, params, location, approved) if location else None
-        history_rows = recording.ledger.count_history() if recording and report else 0
+        history = recording.ledger.history_end() if recording and report else (0, "")
         place = ListPlace(self)
         task = ListTask(self.spec, params, self.context(options, place), recording)
         began = time.monotonic()
@@ -67,7 +67,8 @@ class SendingListAction(SendingAction):
             return Result()
         collected.not_listed = only.without_left_out(collected.not_listed)
         result = collected.done(self._next_step(params))
-        about = _about_list(recording, history_rows, place.why_to_stop())
+        about = _about_list(recording, history, place.why_to_stop())
+        about = about._replace(is_forced=params["force"])
         result = self._show(report, time.monotonic() - began, result, about, only.lines())
         return self._returned(params, collected, result, recording)
 
@@ -98,7 +99,7 @@ class SendingListAction(SendingAction):
             return plan
         with closing(open_ledger(location, read_only=True)) as ledger:
             plan.require_ledger(shown_location(location), ledger.ledger_id or None)
-            plan.require_history(ledger.count_history())
+            plan.require_history(ledger)
         return plan
 
     def _open_recording(
@@ -210,9 +211,12 @@ def _may_go_on(recording: ListRecording, params: Params, items: Iterable[Result]
     return False
 
 
-def _about_list(recording: ListRecording | None, history_rows: int, interrupted: str) -> AboutList:
+def _about_list(
+    recording: ListRecording | None, history: tuple[int, str], interrupted: str
+) -> AboutList:
     """Return the facts about the whole list and its ledger for the report."""
-    about = AboutList(history_rows=history_rows, interrupted=interrupted or None)
+    rows, end = history
+    about = AboutList(history_rows=rows, history_end=end, interrupted=interrupted or None)
     if not recording:
         return about
     ledger = recording.ledger

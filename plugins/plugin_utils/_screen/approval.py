@@ -10,16 +10,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._fields import Asset as Body
+from ...module_utils._fields import json_differences
 from ...module_utils._http.strict_json import MAX_DEPTH, depth
 from ...module_utils._secrets import for_message
+from .._ledger.reader import LedgerReader
 from .assets import PLANNED
 from .report import run_in
 
 _SENDS = ("create", "update")  # the plans of assets that are sent
 _NO_PLAN = "is no plan of this collection; give the .plan.json of a run with --check and report"
-_DAMAGED = "is damaged: it has an asset twice, one without its body, or no history_rows"
+_DAMAGED = (
+    "is damaged: it has an asset without its body, or its history_rows or history_end are wrong"
+)
 _MOST_ROWS = 2**63 - 1  # as many as a database can count
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
@@ -34,12 +38,13 @@ class ApprovedPlan:
     ledger: str | None
     ledger_id: str | None  # None if there was no ledger yet
     history_rows: int  # of the ledger when the plan was made
+    history_end: str = ""  # identifies the last of them; '' in plans of earlier versions
 
-    def require_history(self, rows: int) -> None:
-        """Raise InvalidInput for a ledger with fewer rows of history than when the plan was made."""
-        if rows < self.history_rows:
-            why = "was made with more of the ledger's history, so the ledger is older now, as a"
-            raise InvalidInput("approved", f"{self.path!r} {why} restored backup is. {_CHECK}")
+    def require_history(self, ledger: LedgerReader) -> None:
+        """Raise InvalidInput for a ledger without the history that it had when the plan was made."""
+        if not ledger.has_history(self.history_rows, self.history_end):
+            why = "was made with a history that this ledger lacks, as after a backup was restored"
+            raise InvalidInput("approved", f"{self.path!r} {why}. {_CHECK}")
 
     def require_ledger(self, place: str | None, ledger_id: str | None) -> None:
         """Raise InvalidInput unless the plan was made against this ledger; None: no ledger."""
@@ -75,16 +80,33 @@ def approved_plan(path: str, resource: str, service: str) -> ApprovedPlan:
         why = f"is a plan for {for_message(run.service)}, and this list is for {service}"
         raise InvalidInput("approved", f"{path!r} {why}")
     sent = [each for each in run.assets if each.resource == resource and each.plan in _SENDS]
-    bodies = {
-        asset.name: dict(asset.body)
+    bodies = [
+        (asset.name, dict(asset.body))
         for asset in sent
         if isinstance(asset.body, dict) and depth(asset.body) <= MAX_DEPTH
-    }
+    ]
     rows = run.history_rows
     is_damaged = len(bodies) < len(sent) or isinstance(rows, bool)
+    end = run.history_end or ""
+    is_damaged = is_damaged or not (end.isascii() and end.isprintable())
     if is_damaged or not isinstance(rows, int) or not 0 <= rows <= _MOST_ROWS:
         raise InvalidInput("approved", f"{path!r} {_DAMAGED}")
-    return ApprovedPlan(path, bodies, run.ledger, run.ledger_id, rows)
+    _require_once(path, bodies)
+    return ApprovedPlan(path, dict(bodies), run.ledger, run.ledger_id, rows, end)
+
+
+def _require_once(path: str, bodies: list[tuple[str, Body]]) -> None:
+    """Raise InvalidInput if a plan sends an asset twice."""
+    first: dict[str, Body] = {}
+    again = [name for name, body in bodies if first.setdefault(name, body) is not body]
+    if not again:
+        return
+    different = [name for name, body in bodies if json_differences(first[name], body)]
+    names = [*map(for_message, dict.fromkeys(different or again))]
+    how = "with different bodies" if different else "with the same body"
+    why = f"plans {listing(names)} twice {how}, and an approval is good for one request of each"
+    advice = "List each asset once, make a new plan (--check) and have it approved"
+    raise InvalidInput("approved", f"{path!r} {why}. {advice}")
 
 
 def _text_of(path: str) -> str:

@@ -105,12 +105,13 @@ class Run:
     ledger_id: str | None = None
     warnings: list[str] | tuple[()] = ()
     history_rows: int | None = None
+    history_end: str | None = None  # identifies the last of these rows
     interrupted: str | None = None  # why the run ended before its lists did
 
     def as_json(self) -> dict[str, object]:
         """Return the run as the JSON file has it."""
         run = dict(vars(self), assets=[asset.as_json() for asset in self.assets])
-        for name in ("history_rows", "interrupted"):
+        for name in ("history_rows", "history_end", "interrupted"):
             if run[name] is None:
                 del run[name]
         return run

@@ -5,7 +5,7 @@
 """The files of a report: their content, and which files may be replaced.
 
 All tasks of one run of Ansible share its report. The first of them that ends replaces the report of
-an earlier run.
+an earlier run. An asset has one row, and another for each further effect, problem or plan.
 """
 
 from __future__ import annotations
@@ -16,19 +16,31 @@ from dataclasses import replace as with_fields
 from typing import NamedTuple
 
 from ...module_utils._call.operation import Operation
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
+from ...module_utils._fields import json_differences
 from ...module_utils._http import strict_json
 from .._ledger.entries import author, current_time
 from .._ledger.ledger_file import BESIDE
 from .._ledger.location import shown_location
 from .._ledger.paths import real_path
-from .assets import ENDED, NOT_LISTED, PLANNED, Asset, Run, tally
+from .assets import (
+    ENDED,
+    IN_DOUBT,
+    NOT_LISTED,
+    NOT_STARTED,
+    PLANNED,
+    UNCHANGED,
+    Asset,
+    Run,
+    tally,
+)
 from .formats import FORMAT, FORMATS, Format
 from .output import alone_in, opened, replace, replacement, text_of
 
 # ValueError: ours, and a path that contains NUL or a lone surrogate
 _ERRORS = (OSError, ValueError)
 _DAMAGES = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+_NOT_TRIED = (NOT_LISTED, NOT_STARTED)
 
 
 class AboutList(NamedTuple):
@@ -36,8 +48,10 @@ class AboutList(NamedTuple):
 
     ledger_id: str | None = None  # None if there is no ledger, or none yet
     history_rows: int = 0
+    history_end: str = ""  # identifies the last of these rows
     warnings: tuple[str, ...] = ()
     interrupted: str | None = None  # why, if it was
+    is_forced: bool = False  # whether it sends again what the ledger has
 
 
 class Report:
@@ -118,10 +132,13 @@ class Report:
         self, before: Run, operation: Operation, listed: list[Asset], about: AboutList
     ) -> Run:
         """Return the run with the assets of a list, after those that its other tasks reported."""
-        assets = _added(before.assets, listed)
+        may_repeat = about.is_forced or before.ledger is None
+        assets = _added(before.assets, listed, may_repeat)
         of_resource = [asset for asset in assets if asset.resource == operation.resource]
         counts = {**before.counts, operation.resource: tally(operation, of_resource, self._is_plan)}
-        rows = about.history_rows if before.history_rows is None else before.history_rows
+        rows, end = about.history_rows, about.history_end or None
+        if before.history_rows is not None:
+            rows, end = before.history_rows, before.history_end
         return with_fields(
             before,
             began_at=min(self._new.began_at, before.began_at),
@@ -133,6 +150,7 @@ class Report:
             interrupted=about.interrupted or before.interrupted,
             # As the first list of the plan found the ledger.
             history_rows=rows if self._is_plan else None,
+            history_end=end if self._is_plan else None,
         )
 
     def _problem(self, error: Exception) -> str:
@@ -169,17 +187,41 @@ class Report:
         return formats
 
 
-def _added(before: list[Asset], listed: list[Asset]) -> list[Asset]:
-    """Return the assets of several lists; one list may contain an asset that another does not."""
-    listed_keys = {_key(asset) for asset in listed if asset.result != NOT_LISTED}
-    assets = [
-        asset for asset in before if asset.result != NOT_LISTED or _key(asset) not in listed_keys
-    ]
-    known = {_key(asset) for asset in assets}
+def _added(before: list[Asset], listed: list[Asset], may_repeat: bool) -> list[Asset]:
+    """Return the assets of several lists; `may_repeat`: whether the last one sends again."""
+    rows: dict[tuple[str, str], list[Asset]] = {}
+    for asset in before:
+        rows.setdefault(_key(asset), []).append(asset)
     for asset in listed:
-        if asset.result != NOT_LISTED or _key(asset) not in known:
-            assets.append(asset)
-    return assets
+        key = _key(asset)
+        left = [row for row in rows.get(key, []) if not _is_replaced(row, asset)]
+        is_new = may_repeat and bool(asset.plan) and asset.changed
+        if is_new or not any(_covers(row, asset) for row in left):
+            rows.pop(key, None)
+            left.append(asset)
+        rows[key] = left
+    return [row for each in rows.values() for row in each]
+
+
+def _is_replaced(row: Asset, later: Asset) -> bool:
+    """Return whether a row changed nothing and is outdated by a later row of the same asset."""
+    if row.plan or later.result == NOT_LISTED:
+        return False
+    if later.result == NOT_STARTED and row.result not in _NOT_TRIED:
+        return False
+    had_no_effect = not row.changed and row.outcome in (NOT_SENT, REJECTED)
+    return had_no_effect or row.result == UNCHANGED
+
+
+def _covers(row: Asset, later: Asset) -> bool:
+    """Return whether a later row of the same asset adds nothing to a row."""
+    if later.result in _NOT_TRIED:
+        return True
+    if later.plan:
+        return row.plan == later.plan and not json_differences(row.body, later.body)
+    if later.result == UNCHANGED:
+        return row.changed and row.result != IN_DOUBT and later.id in (None, row.id)
+    return row.result == later.result == IN_DOUBT and not later.request_attempts
 
 
 def _key(asset: Asset) -> tuple[str, str]:
@@ -201,7 +243,8 @@ def run_in(text: str) -> Run | None:
 def _has_texts(run: Run) -> bool:
     """Whether the fields that other code takes for texts are texts."""
     texts: list[object] = [run.run, run.state, run.service, run.began_at]
-    texts += (text for text in (run.ledger, run.ledger_id) if text is not None)
+    may_lack = (run.ledger, run.ledger_id, run.history_end)
+    texts += (text for text in may_lack if text is not None)
     for asset in run.assets:
         texts += (asset.resource, asset.name, asset.result, asset.outcome, asset.plan)
     return all(isinstance(text, str) for text in texts)

@@ -654,7 +654,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         ),
         (
             forged(lambda run: run["assets"].append(run["assets"][0])),
-            "is damaged: it has an asset twice",
+            "plans new twice with the same body, and an approval is good for one request of each. ",
         ),
         (
             lambda text: text.replace('"body": {', '"body": {}, "body": {'),
@@ -666,7 +666,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         ),
         (
             forged(lambda run: run["assets"][0].pop("body")),
-            "is damaged: it has an asset twice, one without its body",
+            "is damaged: it has an asset without its body, or its history_rows",
         ),
         (forged(lambda run: run["assets"][0].update(body="x")), "is damaged"),
         (lambda text: text.replace('"runs": [', '"runs": [{},'), "is no plan of this collection"),
@@ -678,6 +678,7 @@ def forged(change: Callable[[dict], object]) -> Callable[[str], str]:
         (forged(lambda run: run["assets"][0].update(name=1)), "is no plan of this collection"),
         (forged(lambda run: run.update(ledger=["x"])), "is no plan of this collection"),
         (forged(lambda run: run.update(ledger_id=7)), "is no plan of this collection"),
+        (forged(lambda run: run.update(history_end=7)), "is no plan of this collection"),
         (forged(lambda run: run.update(began_at=7)), "is no plan of this collection"),
         (forged(lambda run: run["assets"][0]["body"].update(a=nested(70))), "is damaged"),
         (forged(lambda run: run.update(service="a\x1b[31m")), "is a plan for a [31m, and"),
@@ -732,6 +733,16 @@ def test_a_plan_is_for_the_ledger_that_it_was_made_against(made, used, is_refuse
         plan.require_ledger(*used)
 
 
+@pytest.mark.parametrize("end", ["a\0", "\ud800", "ä"])
+def test_a_plan_with_a_history_end_that_no_ledger_has_written_is_damaged(path, end):
+    plan(path, PLANNED)
+    file = Path(plan_of(path))
+    change = forged(lambda run: run.update(history_end=end))
+    file.write_text(change(file.read_text("utf-8")), encoding="utf-8")
+    with pytest.raises(InvalidInput, match="history_end are wrong"):
+        approved_plan(str(file), MACHINE.resource, SERVICE)
+
+
 @pytest.mark.parametrize("rows", [None, -1, "0", 1.5, True, 2**63])
 def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
     plan(path, PLANNED)
@@ -745,10 +756,11 @@ def test_a_plan_without_the_length_of_the_history_is_damaged(path, rows):
 
 def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
     for number in (1, 2, 1):
-        about = AboutList("id-1", number, (f"warning {number} <b>",))
+        about = AboutList("id-1", number, f"{number} end", (f"warning {number} <b>",))
         assert add(Report(path, LEDGER, "run-1", SERVICE, is_plan=True), PLANNED, about) == ""
     run = json.loads(Path(plan_of(path)).read_text("utf-8"))["runs"][0]
-    assert (run["ledger_id"], run["history_rows"]) == ("id-1", 1)
+    ledger = (run["ledger_id"], run["history_rows"], run["history_end"])
+    assert ledger == ("id-1", 1, "1 end")
     assert run["warnings"] == ["warning 1 <b>", "warning 2 <b>"]
     for suffix in (".html", ".md", ".xml"):
         text = Path(plan_of(path)).with_suffix(suffix).read_text("utf-8")
