@@ -18,7 +18,9 @@ from ...module_utils._resources import KEYS
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
+from .adding import without_contradicted
 from .adopting import (
+    BY_EDIT,
     KINDS,
     RECORDED_IN_DOUBT,
     SETTLED_ABSENT,
@@ -64,7 +66,7 @@ class Editor:
         after = edit.after
         title = f"ledger entry of {edit.key.resource} {edit.key.name}"
         return dict(
-            changed=edit.kind != UNCHANGED,
+            changed=edit.has_effect,
             outcome=NOT_SENT,
             asset=(after.asset or None) if after else None,
             edit=edit.kind,
@@ -96,10 +98,10 @@ class Editor:
         if self.check_mode:
             counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
             counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
-        unchanged = names.pop(UNCHANGED)
+        del names[UNCHANGED]
         names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
         return dict(
-            changed=len(unchanged) < len(edits),
+            changed=any(edit.has_effect for edit in edits),
             outcome=NOT_SENT,
             counts=counts,
             names=names,
@@ -132,7 +134,7 @@ class Editor:
                 now = {**before, **_entries_of(ledger, in_flight)}
                 edits = self._decide(items, now, faults)
                 for edit in edits:
-                    if edit.kind != UNCHANGED and edit.before != before[edit.key]:
+                    if edit.has_effect and edit.before != before[edit.key]:
                         raise _overtaken(edit.key, before[edit.key], edit.before)
             return self._write(edits)
 
@@ -147,11 +149,11 @@ class Editor:
             except ServicesError as error:
                 faults.add(item.number, item.given, error.msg)
         faults.raise_if_any()
-        return edits
+        return without_contradicted(self.ledger, items, edits)
 
     def _write(self, edits: list[Edit]) -> list[Edit]:
         """Write all edits, or none; return them as they were written; raise LedgerError."""
-        changes = [_change_of(edit, self.run) for edit in edits if edit.kind != UNCHANGED]
+        changes = [_change_of(edit, self.run) for edit in edits if edit.has_effect]
         if not changes:
             return edits
         entries: dict[Key, Entry | None] = {}
@@ -242,7 +244,7 @@ def _change_of(edit: Edit, run: str) -> Change:
         _state_of(edit.after),
         run=run,
         outcome=NOT_SENT,
-        message="by ledger_entry",
+        message=BY_EDIT,
     )
     after = edit.after._replace(by="", run=run) if edit.after else None
     return Change(edit.key, edit.before, after, ended)
@@ -288,13 +290,13 @@ def _diff_of_list(edits: list[Edit]) -> dict[str, dict[str, str]]:
 
 
 def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings about fields taken from the body, and about entries that do not exist."""
+    """Return warnings about edits whose effect may surprise."""
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     for edit in edits:
-        about = ""
+        about = edit.reason
         if edit.taken:
             about = f"{', '.join(edit.taken)} recorded as sent, since asset has no such field."
-        elif edit.before is None and edit.after is None:
+        elif not about and edit.before is None and edit.after is None:
             where = f"{edit.key.base_url} in {ledger.where}"
             about = f"no entry of this name for {where}; nothing was removed."
         if about:

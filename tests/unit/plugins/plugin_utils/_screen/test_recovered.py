@@ -23,6 +23,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.re
     Report,
 )
 from story.commands import Terminal
+from story.world import DROP, LOSE, REJECT, Model
 from support.results import result_from
 from support.wire import Last, answer, running
 
@@ -39,6 +40,13 @@ def created(name: str, identifier: str) -> dict:
 
 def entry(name: str, state: str, **more: object) -> dict:
     return {"resource": MACHINE.resource, "base_url": SERVICE, "name": name, "state": state, **more}
+
+
+def found_in(*reports: str) -> list[dict]:
+    """The entries of reports, without the end of their runs."""
+    found = entries_in_reports([*reports])
+    assert all(each.pop("changed_at") for each in found)
+    return found
 
 
 @pytest.fixture
@@ -60,9 +68,9 @@ def test_what_exists_in_any_report_is_present_and_the_rest_in_doubt(report):
     again = report("run-2", {**LOST, "item": "web01"}, created("web02", "i-2"))
     attributes = {"ip": "192.0.2.1"}
     found = entry("web01", "present", asset={"id": "i-1", "attributes": attributes})
-    assert entries_in_reports([first]) == [found, entry("web02", "unknown", sent={})]
+    assert found_in(first) == [found, entry("web02", "unknown", sent={})]
     later = entry("web02", "present", asset={"id": "i-2", "attributes": attributes})
-    assert entries_in_reports([first, again]) == [found, later]
+    assert found_in(first, again) == [found, later]
 
 
 @pytest.mark.parametrize("last", ["created", "met again", "skipped"])
@@ -92,3 +100,56 @@ def test_what_is_no_report_of_a_run_is_refused(report, tmp_path):
     assert json.loads((tmp_path / "run-1.plan.json").read_text("utf-8"))["runs"]
     with pytest.raises(InvalidInput, match="cannot be read: No such file"):
         entries_in_reports([str(tmp_path / "none.json")])
+
+
+@pytest.mark.parametrize(
+    ("latest", "attempts", "state"),
+    [("created", None, "present"), ("lost", None, "present"), ("lost", 1, "unknown")],
+)
+def test_a_later_doubt_about_a_request_that_was_sent_is_the_one_that_counts(
+    report, latest, attempts, state
+):
+    first = report("run-1", {**LOST, "item": "web01", "request_attempts": 1})
+    known = report("run-2", created("web01", "i-1"))
+    lost = {**LOST, "item": "web01", "request_attempts": attempts, "body": {"name": "again"}}
+    last = report("run-3", created("web01", "i-1") if latest == "created" else lost)
+    (machine,) = entries_in_reports([first, known, last])
+    assert machine["state"] == state
+    assert machine.get("sent", {"name": "again"}) == {"name": "again"}
+
+
+def test_what_was_removed_from_the_ledger_after_a_report_stays_removed(tmp_path):
+    """Only an edit removes: a rejected request says nothing about an earlier machine."""
+    model = Model({"web02": DROP})
+    with running(model.choose) as service:
+        somebody = Terminal(tmp_path, service.url)
+        somebody.send_list(["web01", "web02", "web03"], "fleet.db", report="first.json")
+        for name in ("web01", "web02"):
+            somebody.edit("fleet.db", name, state="absent")
+        planned = add(somebody, "first.json", check_mode=True)
+        late = add(somebody, "first.json")
+        assert states(somebody) == {"web03": "done"}
+        model.fates = {"web01": LOSE, "web02": REJECT}
+        somebody.send_list(["web01", "web02", "web03"], "again.db", report="again.json")
+        somebody.send_list(["web02"], "fleet.db")
+        newer = add(somebody, "first.json", "again.json")
+    for ended in (planned, late):
+        assert not ended.result["changed"]
+        assert "1 unchanged, 2 left out; 0 still in doubt" in ended.lines[0]
+        assert ended.lines[1:] == ["  left out: web01, web02"]
+        (warning,) = ended.result["warnings"]
+        assert "web01, web02: left out, since ledger_entry or settle removed the entry" in warning
+    assert newer.lines[1:] == ["  recorded as in doubt: web01", "  left out: web02"]
+    assert states(somebody) == {"web01": "unknown", "web03": "done"}
+
+
+def add(somebody: Terminal, *reports: str, ledger: str = "fleet.db", check_mode: bool = False):
+    """Run the playbook ledger_from_report."""
+    paths = ",".join(str(somebody.directory / report) for report in reports)
+    options = {"ledger": ledger, "entries": []}
+    return somebody.run("ledger_entries", options, check_mode, variables={"__reports": paths})
+
+
+def states(somebody: Terminal, ledger: str = "fleet.db") -> dict[str, str]:
+    found = somebody.recorded(ledger).result["entries"]
+    return {each["name"]: each["state"] for each in found}
