@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .adopting import BY_EDIT, LEFT_OUT, Edit, Item
+from .adopting import ADOPTED, BY_EDIT, LEFT_OUT, Edit, Item
 from .entries import ABSENT, Key
 from .store import Ledger
 
@@ -20,12 +20,19 @@ _FORGOTTEN = (
     "left out, since ledger_entry or settle removed the entry after the report. If the machine"
     " exists, adopt it with infrastructure.services.ledger_entry."
 )
+_TAKEN = (
+    "left out, since its id {} is that of {}. A run that lists this name will create a machine. If the"
+    " other name is wrong, forget it with infrastructure.services.ledger_entry (state: absent), and"
+    " repeat this command."
+)
 
 
 def without_contradicted(ledger: Ledger, items: list[Item], edits: list[Edit]) -> list[Edit]:
     """Return the edits of the items, those without effect that only add and are contradicted."""
     new = {item.key: item for item, edit in zip(items, edits) if item.only_adds and not edit.before}
     reasons = _forgotten(ledger, new)
+    adopted = {edit.key for edit in edits if edit.kind == ADOPTED} - reasons.keys()
+    reasons.update(_taken(ledger, [item for key, item in new.items() if key in adopted]))
     return [
         Edit(edit.key, None, None, LEFT_OUT, reason=reasons[edit.key])
         if edit.key in reasons
@@ -50,4 +57,19 @@ def _forgotten(ledger: Ledger, new: dict[Key, Item]) -> dict[Key, str]:
             removed = [row.at for row in rows if (row.to_state, row.message) == (ABSENT, BY_EDIT)]
             if ended_at and removed and removed[-1] >= ended_at:
                 reasons[key] = _FORGOTTEN
+    return reasons
+
+
+def _taken(ledger: Ledger, adopted: list[Item]) -> dict[Key, str]:
+    """Return a reason for each entry whose id another name has, in the ledger or a later report."""
+    names = {}
+    for base_url, resource in {item.key[:2] for item in adopted}:
+        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
+        for key, entry in ledger.entries(where):
+            names[base_url, resource, str(entry.asset.get("id"))] = key.name
+    reasons = {}
+    for item in sorted(adopted, key=lambda item: item.changed_at or "", reverse=True):
+        name = names.setdefault((*item.key[:2], item.asset_id), item.key.name)
+        if name != item.key.name:
+            reasons[item.key] = _TAKEN.format(item.asset_id, name)
     return reasons

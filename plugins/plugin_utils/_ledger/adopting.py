@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._errors import ACCEPTED, InvalidInput, ServicesError
 from ...module_utils._fields import Asset, Params
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
@@ -99,6 +99,7 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
         return Edit(item.key, before, before, UNCHANGED)
     asset = _asset_to_record(item, secrets)
     if before is None:
+        _require_visible(KEYS[item.key.resource], item.key.name)
         return _adopt(item.key, asset)
     if before.state == DONE:
         return _correct(item.key, asset, before)
@@ -106,13 +107,22 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
 
 
 def _add(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
-    """Return the edit that leaves an entry unchanged, or adds one; raise ServicesError."""
+    """Return the edit that leaves an entry unchanged, or adds one; raise ServicesError.
+
+    No person typed the item: any name is right, and an asset that cannot be recorded is in doubt.
+    """
     if before:
         return Edit(item.key, before, before, UNCHANGED)
-    if item.state not in STATES_IN_DOUBT:
-        return _adopt(item.key, _asset_to_record(item, secrets))
+    state = item.state
+    reason = ""
+    if state not in STATES_IN_DOUBT:
+        try:
+            return _adopt(item.key, _asset_to_record(item, secrets))
+        except InvalidInput as error:
+            state = ACCEPTED
+            reason = f"recorded as in doubt, since {error.problem}."
     sent = item.given.get("sent") if isinstance(item.given, dict) else None
-    return Edit(item.key, None, Entry(item.state, sent or {}, {}), RECORDED_IN_DOUBT)
+    return Edit(item.key, None, Entry(state, sent or {}, {}), RECORDED_IN_DOUBT, reason=reason)
 
 
 def _require_as_seen(item: Item, before: Entry | None) -> None:
@@ -183,7 +193,6 @@ def _forget(item: Item, before: Entry | None) -> Edit:
 
 
 def _adopt(key: Key, asset: Asset) -> Edit:
-    _require_visible(KEYS[key.resource], key.name)
     return Edit(key, None, Entry(DONE, _body_of(asset), _whole(asset)), ADOPTED)
 
 

@@ -118,8 +118,9 @@ class Editor:
         ledger = self.ledger
         for base_url in {item.key.base_url for item in items}:
             ledger.require_same_url(base_url)
-        _add_repeated(items, faults)
-        _add_taken(ledger, items, faults)
+        typed = [item for item in items if not item.only_adds]
+        _add_repeated(typed, faults)
+        _add_taken(ledger, typed, faults)
         before = _entries_of(ledger, [item.key for item in items])
         edits = self._decide(items, before, faults)
         if self.check_mode:

@@ -55,18 +55,18 @@ def _run_in_file(path: str) -> Run:
 
 def _entry_of(run: Run, asset: Asset) -> Params | None:
     """Return the entry of an asset, None if nothing is known to exist."""
-    named = dict(
+    entry = dict(
         resource=asset.resource,
         base_url=run.service,
         name=asset.name,
         changed_at=run.ended_at,
+        sent=asset.body or {},
     )
     if asset.resource != _MACHINE:
         # A role may be sent again, and the report lacks its known fields.
         return None
     if asset.id is not None:
-        attributes = {"ip": asset.address} if asset.address else {}
-        return dict(named, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
-    if asset.outcome in (ACCEPTED, UNKNOWN):
-        return dict(named, state=asset.outcome, sent=asset.body or {})
-    return None
+        has_address = asset.address and isinstance(asset.address, str)
+        attributes = {"ip": asset.address} if has_address else {}
+        return dict(entry, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
+    return dict(entry, state=asset.outcome) if asset.outcome in (ACCEPTED, UNKNOWN) else None
