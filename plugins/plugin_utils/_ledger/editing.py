@@ -16,7 +16,7 @@ from ...module_utils._fields import Params, json_differences
 from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._result import Returned
-from ...module_utils._secrets import Secrets
+from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
 from .adding import without_contradicted
 from .adopting import (
@@ -64,7 +64,7 @@ class Editor:
         item = item_of(0, params, params)
         (edit,) = self._edit_all([item], Faults(LEDGER_ENTRY))
         after = edit.after
-        title = f"ledger entry of {edit.key.resource} {edit.key.name}"
+        title = printable(f"ledger entry of {edit.key.resource} {edit.key.name}")
         return dict(
             changed=edit.has_effect,
             outcome=NOT_SENT,
@@ -260,7 +260,7 @@ def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError
     elif _state_of(before) == INTENT:
         who = "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Look at it"
+        f"{key.resource} {printable(key.name)}: {who} meanwhile, and its entry is now {state}. Look at it"
         " again with infrastructure.services.ledger_info before you run this task again"
     )
 
@@ -302,5 +302,8 @@ def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
             about = f"no entry of this name for {where}; nothing was removed."
         if about:
             told[edit.key.resource, about].append(edit.key.name)
-    warnings = [f"{resource} {listing(names)}: {what}" for (resource, what), names in told.items()]
+    warnings = [
+        printable(f"{resource} {listing(names)}: {what}")
+        for (resource, what), names in told.items()
+    ]
     return {"warnings": warnings} if warnings else {}
