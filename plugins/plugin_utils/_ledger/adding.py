@@ -21,9 +21,9 @@ _FORGOTTEN = (
     " exists, adopt it with infrastructure.services.ledger_entry."
 )
 _TAKEN = (
-    "left out, since its id {} is that of {}. A run that lists this name will create a machine. If the"
-    " other name is wrong, forget it with infrastructure.services.ledger_entry (state: absent), and"
-    " repeat this command."
+    "left out, since its id {} is that of {}. A run that lists this name will create a machine. If"
+    " the other name is wrong, forget it with infrastructure.services.ledger_entry (state:"
+    " absent), and repeat this command."
 )
 
 

@@ -260,8 +260,8 @@ def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError
     elif _state_of(before) == INTENT:
         who = "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {printable(key.name)}: {who} meanwhile, and its entry is now {state}. Look at it"
-        " again with infrastructure.services.ledger_info before you run this task again"
+        f"{key.resource} {printable(key.name)}: {who} meanwhile, and its entry is now {state}. Look"
+        " at it again with infrastructure.services.ledger_info before you run this task again"
     )
 
 

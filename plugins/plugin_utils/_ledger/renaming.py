@@ -137,8 +137,8 @@ def _lock_those_in_doubt(ledger: Ledger, old: str, found: list[_Found], locks: E
             running.append(entry.name)
     if running:
         raise LedgerError(
-            f"base_url: {printable(listing(running))}: a task is waiting for the answer of the service."
-            " Run it again when that run has ended"
+            f"base_url: {printable(listing(running))}: a task is waiting for the answer of the"
+            " service. Run it again when that run has ended"
         )
 
 
