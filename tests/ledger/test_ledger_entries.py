@@ -319,6 +319,19 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     assert [row for key, row in history(edit.ledger) if row.message == "by ledger_entry"] == []
 
 
+def test_control_characters_of_a_name_do_not_reach_the_screen(edit, opened, monkeypatch):
+    real, other = edit.ledger.write, opened(edit.location)
+
+    def write(changes, kind):
+        put(other, changes[0].key, Entry(INTENT, SENT, {}))
+        return real(changes, kind)
+
+    put(edit.ledger, Key(URL, CREATE, "a\x1b[31m"), Entry(UNKNOWN, SENT, {}))
+    monkeypatch.setattr(edit.ledger, "write", write)
+    with pytest.raises(LedgerError, match=r"a \[31m: another task began to work on it"):
+        edit(machine("a\x1b[31m", state="absent"))
+
+
 @SLOW_ON_POSTGRES
 def test_ten_thousand_from_a_csv_are_one_transaction(edit, tmp_path, monkeypatch):
     columns = ("name", "id", "cpu", "ip", "team")

@@ -84,6 +84,12 @@ def edit(location, opened, resource):
     return edit
 
 
+def test_the_title_of_a_diff_has_no_control_characters(edit):
+    diff = edit(**{OPTION[edit.key.resource]: "a\x1b[31m"}, state="absent")["diff"]
+    assert diff["before_header"] == f"ledger entry of {edit.key.resource} a [31m"
+    assert diff["after_header"] == diff["before_header"]
+
+
 @pytest.mark.parametrize("state", [None, *STATES])
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_the_given_asset_is_recorded(edit, state, check_mode):

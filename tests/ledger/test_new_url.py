@@ -183,6 +183,18 @@ def test_after_the_move_the_new_url_sends_nothing_and_the_old_one_is_refused(
     assert len(service.api.conversation) == sent
 
 
+def test_control_characters_of_a_name_do_not_reach_the_screen(ledger, location, opened):
+    put(ledger, Key(OLD, CREATE, "a\x1b[31m"), ENTRY)
+    put(ledger, Key(THIRD, CREATE, "a\x1b[31m"), ENTRY)
+    with pytest.raises(LedgerError, match=r"to_base_url: a \[31m, web0: recorded at"):
+        rename(ledger, OLD, THIRD)
+    run, key = opened(location), Key(OLD, CREATE, "b\x1b[31m")
+    assert run.lock(key, wait=True)
+    begin(run, key, ENTRY._replace(state=INTENT), None)
+    with pytest.raises(LedgerError, match=r"base_url: b \[31m: a task is waiting"):
+        rename(ledger)
+
+
 def test_a_task_that_looked_before_the_move_begins_nothing_after_it(ledger, location, opened):
     """Neither for a new name, nor for one that another run has created and moved since."""
     late = opened(location)

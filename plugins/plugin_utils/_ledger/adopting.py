@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...module_utils._errors import InvalidInput, ServicesError
+from ...module_utils._errors import ACCEPTED, InvalidInput, ServicesError
 from ...module_utils._fields import Asset, Params
 from ...module_utils._http import strict_json
 from ...module_utils._http.urls import recorded_url
@@ -28,7 +28,10 @@ from .entries import ABSENT, DONE, PRESENT, STATES, STATES_IN_DOUBT, Entry, Key
 ADOPTED, CORRECTED, FORGOTTEN, UNCHANGED = "adopted", "corrected", "forgotten", "unchanged"
 SETTLED_PRESENT, SETTLED_ABSENT = "settled_present", "settled_absent"
 KINDS = (ADOPTED, SETTLED_PRESENT, SETTLED_ABSENT, CORRECTED, FORGOTTEN, UNCHANGED)
-RECORDED_IN_DOUBT = "recorded_in_doubt"  # only of an item that only adds
+# Only of an item that only adds.
+RECORDED_IN_DOUBT, LEFT_OUT = "recorded_in_doubt", "left_out"
+
+BY_EDIT = "by ledger_entry"  # the message of an edit in the history
 
 _STATE_WORDS = (ABSENT, PRESENT, *STATES)
 _PLACEHOLDERS = ("n/a", "na", "none", "null", "nil", "tbd", "todo")
@@ -42,6 +45,7 @@ class Item(NamedTuple):
     key: Key
     state: str  # absent, present, or in a list the state of an entry
     asset: Asset | None
+    # Of the entry that somebody looked at, or the end of the run whose report has the item.
     changed_at: str | None
     # Leaves an existing entry unchanged; records a doubt as one.
     only_adds: bool = False
@@ -60,6 +64,11 @@ class Edit(NamedTuple):
     after: Entry | None
     kind: str
     taken: tuple[str, ...] = ()  # fields of the asset that come from the body
+    reason: str = ""  # why an item that only adds has not the requested effect
+
+    @property
+    def has_effect(self) -> bool:
+        return self.kind not in (UNCHANGED, LEFT_OUT)
 
 
 def item_of(number: int, given: object, options: Params) -> Item:
@@ -81,8 +90,8 @@ def _entry_key(options: Params) -> Key:
 
 def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
     """Return the edit of an entry that an item asks for; raise ServicesError if it is forbidden."""
-    if item.only_adds and (before or item.state in STATES_IN_DOUBT):
-        return _add(item, before)
+    if item.only_adds:
+        return _add(item, before, secrets)
     _require_as_seen(item, before)
     if item.state == ABSENT:
         return _forget(item, before)
@@ -90,18 +99,30 @@ def edit_of(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
         return Edit(item.key, before, before, UNCHANGED)
     asset = _asset_to_record(item, secrets)
     if before is None:
+        _require_visible(KEYS[item.key.resource], item.key.name)
         return _adopt(item.key, asset)
     if before.state == DONE:
         return _correct(item.key, asset, before)
     return _confirm(item.key, asset, before)
 
 
-def _add(item: Item, before: Entry | None) -> Edit:
-    """Return the edit that leaves an entry unchanged, or records a doubt."""
+def _add(item: Item, before: Entry | None, secrets: Secrets) -> Edit:
+    """Return the edit that leaves an entry unchanged, or adds one; raise ServicesError.
+
+    No person typed the item: any name is right, and an asset that cannot be recorded is in doubt.
+    """
     if before:
         return Edit(item.key, before, before, UNCHANGED)
+    state = item.state
+    reason = ""
+    if state not in STATES_IN_DOUBT:
+        try:
+            return _adopt(item.key, _asset_to_record(item, secrets))
+        except InvalidInput as error:
+            state = ACCEPTED
+            reason = f"recorded as in doubt, since {error.problem}."
     sent = item.given.get("sent") if isinstance(item.given, dict) else None
-    return Edit(item.key, None, Entry(item.state, sent or {}, {}), RECORDED_IN_DOUBT)
+    return Edit(item.key, None, Entry(state, sent or {}, {}), RECORDED_IN_DOUBT, reason=reason)
 
 
 def _require_as_seen(item: Item, before: Entry | None) -> None:
@@ -172,7 +193,6 @@ def _forget(item: Item, before: Entry | None) -> Edit:
 
 
 def _adopt(key: Key, asset: Asset) -> Edit:
-    _require_visible(KEYS[key.resource], key.name)
     return Edit(key, None, Entry(DONE, _body_of(asset), _whole(asset)), ADOPTED)
 
 

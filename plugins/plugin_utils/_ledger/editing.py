@@ -16,9 +16,11 @@ from ...module_utils._fields import Params, json_differences
 from ...module_utils._list.items import Faults, place_of, validated_item
 from ...module_utils._resources import KEYS
 from ...module_utils._result import Returned
-from ...module_utils._secrets import Secrets
+from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
+from .adding import without_contradicted
 from .adopting import (
+    BY_EDIT,
     KINDS,
     RECORDED_IN_DOUBT,
     SETTLED_ABSENT,
@@ -62,9 +64,9 @@ class Editor:
         item = item_of(0, params, params)
         (edit,) = self._edit_all([item], Faults(LEDGER_ENTRY))
         after = edit.after
-        title = f"ledger entry of {edit.key.resource} {edit.key.name}"
+        title = printable(f"ledger entry of {edit.key.resource} {edit.key.name}")
         return dict(
-            changed=edit.kind != UNCHANGED,
+            changed=edit.has_effect,
             outcome=NOT_SENT,
             asset=(after.asset or None) if after else None,
             edit=edit.kind,
@@ -96,10 +98,10 @@ class Editor:
         if self.check_mode:
             counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
             counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
-        unchanged = names.pop(UNCHANGED)
+        del names[UNCHANGED]
         names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
         return dict(
-            changed=len(unchanged) < len(edits),
+            changed=any(edit.has_effect for edit in edits),
             outcome=NOT_SENT,
             counts=counts,
             names=names,
@@ -116,8 +118,9 @@ class Editor:
         ledger = self.ledger
         for base_url in {item.key.base_url for item in items}:
             ledger.require_same_url(base_url)
-        _add_repeated(items, faults)
-        _add_taken(ledger, items, faults)
+        typed = [item for item in items if not item.only_adds]
+        _add_repeated(typed, faults)
+        _add_taken(ledger, typed, faults)
         before = _entries_of(ledger, [item.key for item in items])
         edits = self._decide(items, before, faults)
         if self.check_mode:
@@ -132,7 +135,7 @@ class Editor:
                 now = {**before, **_entries_of(ledger, in_flight)}
                 edits = self._decide(items, now, faults)
                 for edit in edits:
-                    if edit.kind != UNCHANGED and edit.before != before[edit.key]:
+                    if edit.has_effect and edit.before != before[edit.key]:
                         raise _overtaken(edit.key, before[edit.key], edit.before)
             return self._write(edits)
 
@@ -147,11 +150,11 @@ class Editor:
             except ServicesError as error:
                 faults.add(item.number, item.given, error.msg)
         faults.raise_if_any()
-        return edits
+        return without_contradicted(self.ledger, items, edits)
 
     def _write(self, edits: list[Edit]) -> list[Edit]:
         """Write all edits, or none; return them as they were written; raise LedgerError."""
-        changes = [_change_of(edit, self.run) for edit in edits if edit.kind != UNCHANGED]
+        changes = [_change_of(edit, self.run) for edit in edits if edit.has_effect]
         if not changes:
             return edits
         entries: dict[Key, Entry | None] = {}
@@ -242,7 +245,7 @@ def _change_of(edit: Edit, run: str) -> Change:
         _state_of(edit.after),
         run=run,
         outcome=NOT_SENT,
-        message="by ledger_entry",
+        message=BY_EDIT,
     )
     after = edit.after._replace(by="", run=run) if edit.after else None
     return Change(edit.key, edit.before, after, ended)
@@ -257,8 +260,8 @@ def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError
     elif _state_of(before) == INTENT:
         who = "the task that was working on it finished"
     return LedgerError(
-        f"{key.resource} {key.name}: {who} meanwhile, and its entry is now {state}. Look at it"
-        " again with infrastructure.services.ledger_info before you run this task again"
+        f"{key.resource} {printable(key.name)}: {who} meanwhile, and its entry is now {state}. Look"
+        " at it again with infrastructure.services.ledger_info before you run this task again"
     )
 
 
@@ -288,16 +291,19 @@ def _diff_of_list(edits: list[Edit]) -> dict[str, dict[str, str]]:
 
 
 def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings about fields taken from the body, and about entries that do not exist."""
+    """Return warnings about edits whose effect may surprise."""
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     for edit in edits:
-        about = ""
+        about = edit.reason
         if edit.taken:
             about = f"{', '.join(edit.taken)} recorded as sent, since asset has no such field."
-        elif edit.before is None and edit.after is None:
+        elif not about and edit.before is None and edit.after is None:
             where = f"{edit.key.base_url} in {ledger.where}"
             about = f"no entry of this name for {where}; nothing was removed."
         if about:
             told[edit.key.resource, about].append(edit.key.name)
-    warnings = [f"{resource} {listing(names)}: {what}" for (resource, what), names in told.items()]
+    warnings = [
+        printable(f"{resource} {listing(names)}: {what}")
+        for (resource, what), names in told.items()
+    ]
     return {"warnings": warnings} if warnings else {}

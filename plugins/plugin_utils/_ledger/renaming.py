@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ...module_utils._errors import NOT_SENT, InvalidInput, listing
 from ...module_utils._http.urls import canonical_url, recorded_url
 from ...module_utils._result import Returned
+from ...module_utils._secrets import printable
 from ...module_utils._task.options import service_url
 from . import tables as sql
 from .database import Statement
@@ -117,7 +118,7 @@ def _require_possible(ledger: Ledger, old: str, new: str, found: list[_Found]) -
     both = [entry.name for entry in found if (entry.resource, entry.name) in taken]
     if both:
         raise LedgerError(
-            f"to_base_url: {listing(both)}: recorded at {old} and at {new}. Look on"
+            f"to_base_url: {printable(listing(both))}: recorded at {old} and at {new}. Look on"
             " the service which of both exists, and forget the other entry with"
             " infrastructure.services.ledger_entry (state: absent)"
         )
@@ -136,8 +137,8 @@ def _lock_those_in_doubt(ledger: Ledger, old: str, found: list[_Found], locks: E
             running.append(entry.name)
     if running:
         raise LedgerError(
-            f"base_url: {listing(running)}: a task is waiting for the answer of the service."
-            " Run it again when that run has ended"
+            f"base_url: {printable(listing(running))}: a task is waiting for the answer of the"
+            " service. Run it again when that run has ended"
         )
 
 

@@ -31,7 +31,11 @@ _FILL_IN = (
 )
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 _BY_TASK = "{} cannot be put on a command line: use a task of infrastructure.services.ledger_entry."
-_WORDS = {"in_doubt": "left in doubt", "recorded_in_doubt": "recorded as in doubt"}
+_WORDS = {
+    "in_doubt": "left in doubt",
+    "left_out": "left out",
+    "recorded_in_doubt": "recorded as in doubt",
+}
 Entries = Sequence[Mapping[str, Any]]  # as ledger_info returns them
 
 

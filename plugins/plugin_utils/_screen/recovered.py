@@ -23,15 +23,20 @@ _NO_REPORT = "is no report of a run; give the .json file that the option report 
 def entries_in_reports(paths: list[str]) -> list[Params]:
     """Return the machines that exist or may exist, for ledger_entries; raise InvalidInput.
 
-    A machine that exists in any report is not in doubt; its id comes from the latest report.
+    A machine that exists in any report is not in doubt, unless a later run sent another request for
+    it without learning the result: a second machine may exist. The id comes from the latest report.
+    `changed_at` is the end of the latest run that knows of the machine.
     """
     entries: dict[tuple[str, str], Params] = {}
     for run in sorted(map(_run_in_file, paths), key=lambda run: run.began_at):
         for asset in run.assets:
             entry = _entry_of(run, asset)
             key = run.service, asset.name
-            if entry and (key not in entries or entry["state"] == PRESENT):
-                entries[key] = entry
+            if not entry:
+                continue
+            if key in entries and entry["state"] != PRESENT and not asset.request_attempts:
+                entry = dict(entries[key], changed_at=entry["changed_at"])
+            entries[key] = entry
     return [*entries.values()]
 
 
@@ -50,13 +55,18 @@ def _run_in_file(path: str) -> Run:
 
 def _entry_of(run: Run, asset: Asset) -> Params | None:
     """Return the entry of an asset, None if nothing is known to exist."""
-    named = dict(resource=asset.resource, base_url=run.service, name=asset.name)
+    entry = dict(
+        resource=asset.resource,
+        base_url=run.service,
+        name=asset.name,
+        changed_at=run.ended_at,
+        sent=asset.body or {},
+    )
     if asset.resource != _MACHINE:
         # A role may be sent again, and the report lacks its known fields.
         return None
     if asset.id is not None:
-        attributes = {"ip": asset.address} if asset.address else {}
-        return dict(named, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
-    if asset.outcome in (ACCEPTED, UNKNOWN):
-        return dict(named, state=asset.outcome, sent=asset.body or {})
-    return None
+        has_address = asset.address and isinstance(asset.address, str)
+        attributes = {"ip": asset.address} if has_address else {}
+        return dict(entry, state=PRESENT, asset={"id": asset.id, "attributes": attributes})
+    return dict(entry, state=asset.outcome) if asset.outcome in (ACCEPTED, UNKNOWN) else None

@@ -17,3 +17,9 @@ def test_only_an_edit_that_adds_something_creates_a_ledger(tmp_path, edit, is_cr
     ended = Terminal(tmp_path, "https://s.example").edit("new.db", "web01", **edit)
     assert ended.result["changed"] is is_created
     assert (tmp_path / "new.db").exists() is is_created
+
+
+def test_control_characters_of_a_name_do_not_reach_the_screen(tmp_path):
+    somebody = Terminal(tmp_path, "https://s.example")
+    (warning,) = somebody.edit("new.db", "a\x1b[31m", state="absent").result["warnings"]
+    assert warning.startswith("compute_virtual_machine a [31m: no entry of this name for")

@@ -63,3 +63,11 @@ def test_an_edit_that_only_adds_leaves_an_entry_as_it_is_and_keeps_a_doubt(
     item = Item(0, {"sent": {"name": "sent"}}, KEY, state, {"id": "i-2"}, None, only_adds=True)
     edit = edit_of(item, entry, Secrets())
     assert (edit.key, edit.before, edit.after, edit.kind) == (KEY, entry, after, kind)
+
+
+@pytest.mark.parametrize("asset", [None, {"id": "n/a"}, {"id": "i", "attributes": 4}])
+def test_an_asset_that_a_report_should_not_have_is_recorded_in_doubt(asset):
+    item = Item(0, {"sent": {"name": "sent"}}, KEY, "present", asset, None, only_adds=True)
+    edit = edit_of(item, None, Secrets())
+    assert edit.after == Entry("accepted", {"name": "sent"}, {})
+    assert edit.reason.startswith("recorded as in doubt, since ")
