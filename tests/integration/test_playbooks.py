@@ -93,6 +93,7 @@ MISSPELLED = [
         {
             "base_ulr": "base_url",
             "ledgr": "ledger",
+            "fleet_ledger": "ledger",
             "virtual_machine_attribute": "virtual_machine_attributes",
         },
     ),
@@ -335,6 +336,78 @@ def test_many_hosts_without_attributes_are_counted(ansible_once):
         "web18, web19 and 10 more: virtual_machine_attributes is missing"
         in (run.result("Require the attributes of each host")["msg"])
     )
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("order", [("east", "west"), ("west", "east")])
+def test_groups_with_values_of_their_own_need_a_run_each(ansible_once, service, order):
+    """Whichever host comes first, and with a template whose value differs."""
+    east = {
+        "base_url": "http://127.0.0.1:9",
+        "fleet_ledger": "east.db",
+        "access_token": "canary-east",
+        "fleet_defaults": {"attributes": {"team": "{{ team }}"}},
+        "team": "east",
+    }
+    west = {**east, "base_url": service.url, "fleet_ledger": "west.db", "team": "west"}
+    west["access_token"] = "canary-west"
+    groups = {
+        "east": {"hosts": {"east1": NONE, "east2": NONE}, "vars": east},
+        "west": {"hosts": {"west1": NONE}, "vars": west},
+    }
+    groups = {name: groups[name] for name in order}
+    shared = {"fleet_report": "fleet.json", "fleet_only": ["*"]}
+    ansible_once.inventory = {"all": {"children": {"fleet": {"children": groups}}, "vars": shared}}
+    run = ansible_once.playbook(FLEET)
+    assert run.rc != 0
+    one, other = (f"{name}1" for name in order)
+    differing = ("access_token", "base_url", "fleet_defaults", "fleet_ledger")
+    assert run.result("infrastructure.services.fleet : Create the virtual machines")["msg"] == (
+        " ".join(f"{name} differs between {one} and {other}." for name in differing)
+        + " This playbook uses one value for all hosts, so run it once for each group:"
+        " -e fleet=GROUP. Nothing was sent."
+    )
+    assert "canary" not in run.output
+    assert service.conversation() == []
+    assert not [*ansible_once.directory.glob("*.db")]
+    ansible_once.playbook(FLEET, "-e", "fleet=west").ok()
+    assert service.bodies() == [{"name": "west1", "attributes": {"team": "west"}}]
+
+
+@pytest.mark.matrix
+def test_an_empty_variable_counts_as_unset(ansible_once, service):
+    """As `-e ledger=$NOTSET` is."""
+    service.seed("role-1", name="reader")
+    given = {
+        "base_url": "",
+        "access_token": "",
+        "ledger": "",
+        "virtual_machine_name": "web01",
+        "application_role_id": "role-1",
+        "application_role_attributes": {"login": True},
+    }
+    run = ansible_once.playbook(CREATE, "-e", json.dumps(given)).ok()
+    assert "No ledger is set, so running this again will create another machine" in " ".join(
+        run.output.split()
+    )
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ansible_once.directory / "env.db")}
+    for _time in range(2):
+        ansible_once.command(
+            "ansible-playbook", CREATE, UPDATE, "-e", json.dumps(given), **environment
+        ).ok()
+    assert [body for body in service.bodies() if "name" in body] == [
+        {"name": "web01", "attributes": {}}
+    ] * 2
+    shown = ansible_once.command(
+        "ansible-playbook",
+        "infrastructure.services.show_ledger",
+        "-e",
+        "ledger=",
+        "-e",
+        "base_url=",
+        **environment,
+    ).ok()
+    assert "web01" in shown.output
 
 
 LISTED = [{"name": "listed", "attributes": {"cpu": 1}}]
