@@ -61,8 +61,13 @@ def _differing(
 
 
 def _is_same(names: Iterable[str], one: Variables, other: Variables) -> bool:
-    """Return whether two hosts have the same objects, which those of a group or of `-e` are."""
-    return all(one.get(name, _MISSING) is other.get(name, _MISSING) for name in names)
+    """Return whether two hosts have the same texts and, as by a group or `-e`, the same objects."""
+    pairs = ((one.get(name, _MISSING), other.get(name, _MISSING)) for name in names)
+    return all(first is second or _is_text(first, second) for first, second in pairs)
+
+
+def _is_text(one: Any, other: Any) -> bool:
+    return isinstance(one, str) and isinstance(other, str) and one == other
 
 
 def _mentioned(name: str, variables: Variables) -> set[str]:

@@ -93,5 +93,6 @@ def test_what_hosts_share_is_templated_once():
     """So that a list, or the file behind it, is not read for each of 10,000 hosts."""
     template = Templated()
     group = {"base_url": "$url", "url": "u", "fleet_defaults": {"a": "{{ url }}"}}
-    require(template, **{name: {**group, "name": name} for name in "abcdefg"})
+    hosts = {name: {**group, "url": "".join(["u", "rl"]), "name": name} for name in "abcdefg"}
+    require(template, **hosts)
     assert template.count == 2
