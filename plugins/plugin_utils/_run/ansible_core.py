@@ -12,7 +12,7 @@ import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Callable, Iterator, Mapping, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 
 import ansible.template
 from ansible import constants
@@ -292,7 +292,7 @@ class TaskAction(ActionBase):
         """Return a variable of the task, templated, None if there is none."""
         return self._templar.template(self.task_vars.get(name))
 
-    def template(self, value: Any, variables: Mapping[str, Any]) -> Any:
+    def template(self, value: Any, variables: dict[str, Any]) -> Any:
         """Return a value, templated with the variables of any host, None if one is undefined."""
         try:
             return ansible.template.Templar(self._loader, variables).template(value)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 from ...module_utils._errors import InvalidInput
 
 Variables = Mapping[str, Any]
-Template = Callable[[Any, Variables], Any]
+Template = Callable[[Any, "dict[str, Any]"], Any]
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _UNSET = (None, "")

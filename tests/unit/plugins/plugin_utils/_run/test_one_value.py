@@ -24,8 +24,8 @@ class Templated:
 
     def __call__(self, value: Any, variables: Any) -> Any:
         self.count += 1
-        if isinstance(value, str) and value.startswith("$"):
-            return variables.get(value[1:])
+        while isinstance(value, str) and value.startswith("$"):
+            value = variables.get(value[1:])
         return value
 
 
@@ -66,6 +66,10 @@ def test_one_value_is_used(one, other):
         ({"base_url": "$url", "url": "u"}, {"base_url": "$url", "url": "v"}),
         ({"base_url": "$url", "url": "u"}, {"base_url": "$url"}),
         ({"base_url": "u"}, {"base_url": ["u"]}),
+        (
+            {"base_url": "$url", "url": "$team", "team": "u"},
+            {"base_url": "$url", "url": "$team", "team": "v"},
+        ),
     ],
 )
 def test_values_that_differ_are_refused_without_being_shown(one, other):
