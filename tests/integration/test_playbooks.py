@@ -93,6 +93,7 @@ MISSPELLED = [
         {
             "base_ulr": "base_url",
             "ledgr": "ledger",
+            "fleet_ledger": "ledger",
             "virtual_machine_attribute": "virtual_machine_attributes",
         },
     ),
@@ -335,6 +336,78 @@ def test_many_hosts_without_attributes_are_counted(ansible_once):
         "web18, web19 and 10 more: virtual_machine_attributes is missing"
         in (run.result("Require the attributes of each host")["msg"])
     )
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("group", ["east", "west"])
+def test_groups_with_values_of_their_own_need_a_run_each(ansible_once, service, group):
+    """The first host is of the one or the other; a template has another value for each."""
+    groups = {
+        name: {
+            "hosts": {f"{name}1": NONE, f"{name}2": NONE},
+            "vars": {
+                "base_url": service.url if name == group else "http://127.0.0.1:9",
+                "fleet_ledger": f"{name}.db",
+                "access_token": f"canary-{name}",
+                "fleet_defaults": {"attributes": {"team": "{{ team }}"}},
+                "team": name,
+            },
+        }
+        for name in ("east", "west")
+    }
+    shared = {"fleet_report": "fleet.json", "fleet_only": ["*"]}
+    ansible_once.inventory = {"all": {"children": {"fleet": {"children": groups}}, "vars": shared}}
+    run = ansible_once.playbook(FLEET)
+    assert run.rc != 0
+    differing = ("access_token", "base_url", "fleet_defaults", "fleet_ledger")
+    assert run.result("infrastructure.services.fleet : Create the virtual machines")["msg"] == (
+        " ".join(f"{name} differs between east1 and west1." for name in differing)
+        + " This playbook uses one value for all hosts, so run it once for each group:"
+        " -e fleet=GROUP. Nothing was sent."
+    )
+    assert "canary" not in run.output
+    assert service.conversation() == []
+    assert not [*ansible_once.directory.glob("*.db")]
+    ansible_once.playbook(FLEET, "-e", f"fleet={group}").ok()
+    assert sorted(service.bodies(), key=str) == [
+        {"name": f"{group}{number}", "attributes": {"team": group}} for number in (1, 2)
+    ]
+
+
+@pytest.mark.matrix
+def test_an_empty_variable_counts_as_unset(ansible_once, service):
+    """As `-e ledger=$NOTSET` is."""
+    service.seed("role-1", name="reader")
+    given = {
+        "base_url": "",
+        "access_token": "",
+        "ledger": "",
+        "virtual_machine_name": "web01",
+        "application_role_id": "role-1",
+        "application_role_attributes": {"login": True},
+    }
+    run = ansible_once.playbook(CREATE, "-e", json.dumps(given)).ok()
+    assert "No ledger is set, so running this again will create another machine" in " ".join(
+        run.output.split()
+    )
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ansible_once.directory / "env.db")}
+    for _time in range(2):
+        ansible_once.command(
+            "ansible-playbook", CREATE, UPDATE, "-e", json.dumps(given), **environment
+        ).ok()
+    assert [body for body in service.bodies() if "name" in body] == [
+        {"name": "web01", "attributes": {}}
+    ] * 2
+    shown = ansible_once.command(
+        "ansible-playbook",
+        "infrastructure.services.show_ledger",
+        "-e",
+        "ledger=",
+        "-e",
+        "base_url=",
+        **environment,
+    ).ok()
+    assert "web01" in shown.output
 
 
 LISTED = [{"name": "listed", "attributes": {"cpu": 1}}]

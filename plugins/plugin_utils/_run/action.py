@@ -27,7 +27,8 @@ from ...module_utils._task.validation import Options, converted, validate
 from .._ledger.location import absolute
 from .ansible_core import TaskAction, untrusted, wants_invocation
 from .display import leave_message, prepare_display, say, show_lines
-from .role import ONLY_CHECKS, names_in_role, spec_in_role
+from .one_value import require_one_value
+from .role import ONLY_CHECKS, names_in_role, shared_names, spec_in_role
 from .run_memory import run_memory
 from .worker import environment, is_orphan, parent
 
@@ -222,6 +223,9 @@ class Action(TaskAction):
             names = names_in_role(self.task_vars, self.variables_given())
             if names:
                 self.spec = spec_in_role(self.spec, names)
+            shared = shared_names(self.task_vars, names)
+            if shared:
+                require_one_value(self.task_vars, shared, self.template)
             self._require_known_attempts()
             self.task_environment = self.environment_keyword()
             with environment({**self.controller_environment, **self.task_environment}):

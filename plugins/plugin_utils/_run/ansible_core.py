@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator, TypeVar
 
 import ansible.template
 from ansible import constants
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleUndefinedVariable
 from ansible.inventory.data import InventoryData
 from ansible.module_utils.common import json as core_json
 from ansible.playbook.block import Block
@@ -291,6 +291,13 @@ class TaskAction(ActionBase):
     def variable(self, name: str) -> Any:
         """Return a variable of the task, templated, None if there is none."""
         return self._templar.template(self.task_vars.get(name))
+
+    def template(self, value: Any, variables: dict[str, Any]) -> Any:
+        """Return a value, templated with the variables of any host, None if one is undefined."""
+        try:
+            return ansible.template.Templar(self._loader, variables).template(value)
+        except AnsibleUndefinedVariable:
+            return None
 
     def environment_keyword(self) -> dict[str, str]:
         """Return the keyword `environment`, templated and merged."""

@@ -27,10 +27,15 @@ ONLY_CHECKS = "__only_checks"
 SHOWS_TABLE = "__shows_table"  # the task shows a table instead of JSON
 _TAKES = "__variables"  # the names of all variables that the playbook takes
 
+# What a playbook over the role takes besides the variables of the role, and has one value.
+_SHARED = ("base_url", "access_token", "ledger", "ledger_create")
+
 _FLEET = "infrastructure.services.fleet"
 _PREFIX = "fleet_"  # of the names of its variables
 # From which on a name is like another one, and from which on it is another one with a typo; at most 1.
 _SIMILARITY, _TYPO = 0.75, 0.9
+# Playbooks that take no `ledger_create` may share a command line with others.
+_OF_OTHERS = "ledger_create"
 # Words that people add to the name of a variable.
 _FILLERS = ("db", "file", "id", "path", "uri", "url")
 
@@ -55,6 +60,15 @@ def names_in_role(task_vars: Mapping[str, Any], given: Iterable[str]) -> dict[st
     return names
 
 
+def shared_names(task_vars: Mapping[str, Any], names: Mapping[str, str]) -> set[str]:
+    """Return the variables that a playbook over the role uses for all hosts, none outside of it.
+
+    `names`: the variables of the role by their options.
+    """
+    takes = set(task_vars.get(_TAKES, ()))
+    return {*names.values(), *takes.intersection(_SHARED)} if names and takes else set()
+
+
 def _names_of_role(directory: str) -> dict[str, str]:
     text = Path(directory, "meta/argument_specs.yml").read_text(encoding="utf-8")
     variables = yaml.safe_load(text)["argument_specs"]["main"]["options"]
@@ -72,14 +86,20 @@ def _unknown_to_playbook(given: Iterable[str], takes: Iterable[str]) -> Iterator
 def _meant(name: str, takes: Iterable[str]) -> str:
     """Return the variable of a playbook that an unknown name looks like, '' if there is none.
 
-    It may be misspelled, longer (`ledger_file`), shorter (`attributes`), or have another beginning
-    (`vm_attributes`).
+    It may be misspelled, longer (`url_path`), shorter (`attributes`), or have another beginning
+    (`vm_attributes`). Any name of a ledger is one: without its ledger, a playbook creates again.
     """
     typo = get_close_matches(name, takes, 1, _TYPO)
     words = name.lower().split("_")
+    if "ledger" in words and "ledger" in takes:
+        return "" if name == _OF_OTHERS else (typo or [_ledger(words, takes)])[0]
     others = [known for known in takes if _has_words_of(words, known.split("_"))]
     near = typo or others or get_close_matches(name, takes, 1, _SIMILARITY)
     return near[0] if near else ""
+
+
+def _ledger(words: Iterable[str], takes: Iterable[str]) -> str:
+    return "ledger_create" if "create" in words and "ledger_create" in takes else "ledger"
 
 
 def _has_words_of(words: list[str], known: list[str]) -> bool:

@@ -19,6 +19,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     names_in_role,
+    shared_names,
     spec_in_role,
 )
 
@@ -108,6 +109,40 @@ def test_a_variable_with_a_word_more_or_less_is_refused(wrong, meant):
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        "fleet_ledger",
+        "ledger_location",
+        "ledger_name",
+        "infrastructure_services_ledger",
+        "INFRASTRUCTURE_SERVICES_LEDGER",
+    ],
+)
+def test_any_other_name_of_a_ledger_is_refused(wrong):
+    """Its ledger would be ignored, and a second run create a second machine."""
+    takes = {"__variables": ["virtual_machine_name", "ledger", "ledger_create"]}
+    with pytest.raises(InvalidInput, match=f"^{wrong}: .*; did you mean ledger\\?$"):
+        names_in_role({**takes, wrong: 1}, [wrong])
+
+
+@pytest.mark.parametrize(
+    ("takes", "meant"), [(["ledger"], "ledger"), (["ledger", "ledger_create"], "ledger_create")]
+)
+def test_a_name_of_ledger_create_is_refused_with_what_the_playbook_takes(takes, meant):
+    wrong = "INFRASTRUCTURE_SERVICES_LEDGER_CREATE"
+    with pytest.raises(InvalidInput, match=f"^{wrong}: .*; did you mean {meant}\\?$"):
+        names_in_role({"__variables": takes}, [wrong])
+
+
+def test_ledger_create_may_be_for_another_playbook_of_the_command_line():
+    names_in_role({"__variables": ["ledger", "base_url"]}, ["ledger_create"])
+
+
+def test_a_playbook_without_a_ledger_takes_no_name_for_one():
+    names_in_role({"__variables": ["emulator_port"]}, ["fleet_ledger", "ledger_location"])
+
+
+@pytest.mark.parametrize(
     "other", ["ledger", "env", "team", "cpu", "application_role_attributes", "ansible_become"]
 )
 def test_other_variables_are_for_inventories(other):
@@ -140,3 +175,10 @@ def test_a_playbook_over_the_role_refuses_a_misspelled_variable_of_both(wrong, m
 
 def test_the_variable_of_another_playbook_is_no_misspelled_variable_of_the_role():
     names_in_role({**FLEET_PLAYBOOK, "application_role_id": "role-1"}, ["application_role_id"])
+
+
+def test_only_a_playbook_over_the_role_uses_one_value_for_all_hosts():
+    names = names_in_role(FLEET_PLAYBOOK, [])
+    shared = shared_names(FLEET_PLAYBOOK, names)
+    assert shared == {*names.values(), "base_url", "ledger", "ledger_create"}
+    assert shared_names(ROLE, names) == shared_names(PLAYBOOK, {}) == set()
