@@ -441,12 +441,12 @@ def test_only_what_was_approved_is_sent(ansible_once, service):
     approved = dict(plan, fleet_approved="fleet.plan.json")
     other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
     told = (
-        "the plan does not approve 2 assets as listed now: vm2: attributes.cpu (8 now, 4 approved);"
+        "2 assets are not approved as listed now: vm2: attributes.cpu (8 now, 4 approved);"
         " VM1: the plan does not send it."
     )
     other_roles = [{"id": "role-0001", "attributes": {"login": True}}]
     told_of_role = (
-        "the plan does not approve 1 asset as listed now: role-0001: attributes.login (true now,"
+        "1 asset is not approved as listed now: role-0001: attributes.login (true now,"
         " false approved)."
     )
     refused = [
@@ -522,7 +522,7 @@ def test_an_approved_plan_is_good_for_its_ledger_and_for_one_creation(ansible_on
         "2 created, 1 unchanged",
         "0 created, 3 unchanged",
     ]
-    told = "the plan does not approve 1 asset as listed now: vm1: it was created since the plan was made"
+    told = "1 asset is not approved as listed now: vm1: it was created since the plan was made"
     assert told in sent.partition("0 created, 3 unchanged")[2]
     assert len(service.conversation()) == 3
 

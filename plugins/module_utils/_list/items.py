@@ -158,10 +158,8 @@ def require_approved(
         if why:
             faults.append(f"{for_message(name)}: {why}")
     if faults:
-        many = quantity(len(faults), "asset")
-        told = (
-            f"the plan does not approve {many} as listed now: {listing(faults, MAX_FAULTS, '; ')}"
-        )
+        assets_are = f"{quantity(len(faults), 'asset')} {'is' if len(faults) == 1 else 'are'}"
+        told = f"{assets_are} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
 
 

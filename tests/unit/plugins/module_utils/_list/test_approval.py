@@ -74,7 +74,7 @@ def test_another_asset_is_refused_with_all_others_at_once(name):
     with pytest.raises(InvalidInput) as refused:
         sent({"web01": BODY}, [{**BODY, "name": name}, {"name": "third"}])
     assert (
-        f"the plan does not approve 2 assets as listed now: {name}: the plan does not send it; third: the plan"
+        f"2 assets are not approved as listed now: {name}: the plan does not send it; third: the plan"
         in refused.value.msg
     )
 
@@ -95,7 +95,7 @@ def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     for approved in ({"attributes": {"login": 1}}, {"attributes": {}}, {}, {**body, "name": "x"}):
         with pytest.raises(
             InvalidInput,
-            match=r"^approved: the plan does not approve 1 asset as listed now: r: .* now, .* approved",
+            match=r"^approved: 1 asset is not approved as listed now: r: .* now, .* approved",
         ):
             sent({"r": approved}, [{"id": "r", **body}], APPLICATION_ROLES)
 
@@ -113,7 +113,7 @@ def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
     with pytest.raises(InvalidInput) as refused:
         sent({}, items)
     assert refused.value.msg.startswith(
-        "approved: the plan does not approve 10,000 assets as listed now: vm0: the plan does not send it; "
+        "approved: 10,000 assets are not approved as listed now: vm0: the plan does not send it; "
     )
     assert " and 9,900 more. Make a new plan" in refused.value.msg
 
