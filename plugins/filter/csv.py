@@ -30,7 +30,7 @@ _READING: dict[str, Option] = {
 }
 
 
-def from_csv(text: str, **given: object) -> object:
+def from_csv(text: str, /, **given: object) -> object:
     """Return the items or entries in a CSV text, never to be templated."""
     # Jinja has a message of its own for that.
     if not isinstance(text, (str, Undefined)):

@@ -90,7 +90,7 @@ def test_a_backup_is_told_where_the_lock_file_is_gone(path, opened, removed):
         put(opened(path), KEY._replace(name=name), ENTRY)
     _copy(path, f"{path}.backup")
     put(opened(path), KEY._replace(name="web03"), ENTRY)
-    for file in {f"{path}{removed}", f"{path}.lock"}:
+    for file in sorted({f"{path}{removed}", f"{path}.lock"}):
         os.unlink(file)
     _write_over(path, f"{path}.backup")
     for read_only in (True, True, False):

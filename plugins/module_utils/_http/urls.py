@@ -188,7 +188,7 @@ def _covers(entry: str, host: str, port: int) -> bool:
     """
     without_port = entry.removesuffix(f":{port}")
     return entry == "*" or any(
-        _is_within(host, name.strip("*.[]")) for name in {entry, without_port}
+        _is_within(host, name.strip("*.[]")) for name in (entry, without_port)
     )
 
 

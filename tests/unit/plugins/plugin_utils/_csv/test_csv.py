@@ -20,6 +20,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
+    holds_placeholder,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
@@ -33,7 +36,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
-TEXT = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
+# A placeholder for a secret is never sent.
+WORDS = st.text(st.characters(codec="utf-8"), max_size=12).filter(
+    lambda text: not holds_placeholder(text)
+)
+TEXT = WORDS | st.sampled_from(
     [
         "=1+1",
         "-5",
@@ -411,3 +418,9 @@ def test_what_is_no_entry_is_named_and_not_written(change, says):
 def test_to_csv_needs_a_list():
     with pytest.raises(AnsibleFilterError, match="to_csv: it needs a list of entries"):
         FilterModule().filters()["to_csv"]({"entries": []})
+
+
+def test_an_option_of_the_name_of_the_parameter_is_unknown_like_any_other():
+    from_csv = FilterModule().filters()["from_csv"]
+    with pytest.raises(AnsibleFilterError, match="^from_csv: .*text"):
+        from_csv("name\nweb01\n", **{"text": "name"})
