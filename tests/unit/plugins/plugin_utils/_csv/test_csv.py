@@ -422,5 +422,5 @@ def test_to_csv_needs_a_list():
 
 def test_an_option_of_the_name_of_the_parameter_is_unknown_like_any_other():
     from_csv = FilterModule().filters()["from_csv"]
-    with pytest.raises(AnsibleFilterError, match="^from_csv: .*text"):
-        from_csv("name\nweb01\n", **{"text": "name"})
+    with pytest.raises(AnsibleFilterError, match=r"^from_csv: .*text"):
+        from_csv("name\nweb01\n", text="name")
