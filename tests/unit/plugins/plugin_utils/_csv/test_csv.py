@@ -420,7 +420,8 @@ def test_to_csv_needs_a_list():
         FilterModule().filters()["to_csv"]({"entries": []})
 
 
-def test_an_option_of_the_name_of_the_parameter_is_unknown_like_any_other():
+@pytest.mark.parametrize("option", ["text", "tekst"])
+def test_an_unknown_option_is_refused_also_by_the_name_of_the_parameter(option):
     from_csv = FilterModule().filters()["from_csv"]
-    with pytest.raises(AnsibleFilterError, match=r"^from_csv: .*text"):
-        from_csv("name\nweb01\n", text="name")
+    with pytest.raises(AnsibleFilterError, match=rf"^from_csv: .*{option}"):
+        from_csv("name\nweb01\n", **{option: "name"})
