@@ -74,20 +74,11 @@ class Terminal:
                 run_memory.cache_clear()
 
     def run(
-        self,
-        module: str,
-        options: dict[str, Any],
-        check_mode: bool = False,
-        variables: dict[str, Any] | None = None,
-        no_log: bool = False,
-        attempts: int = 1,
+        self, module: str, options: dict[str, Any], check_mode: bool = False, **how: Any
     ) -> Ended:
-        """Run a task of a playbook of its own; an unexpected error is raised.
-
-        `attempts`: how often, as the keyword `until` does; the last one is returned.
-        """
+        """Run a task of a playbook of its own; `how`: as of `_carry_out`."""
         with self.in_a_run_of_its_own():
-            return self._carry_out(module, options, check_mode, variables, no_log, attempts)
+            return self._carry_out(module, options, check_mode, **how)
 
     def _carry_out(
         self,
@@ -98,6 +89,10 @@ class Terminal:
         no_log: bool = False,
         attempts: int = 1,
     ) -> Ended:
+        """Run a task; an unexpected error is raised.
+
+        `attempts`: how often, as the keyword `until` does; the last one is returned.
+        """
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))

@@ -108,9 +108,11 @@ class SqliteDatabase:
     def lacks_note(self) -> bool:
         lock_file = f"{self.file}.lock"
         is_ours = self._notes_writes if self._connection else _can_be_read(lock_file)
+        if not is_ours or read_note(lock_file):
+            return False
         ((count,),) = self.execute("PRAGMA user_version")
         # The first write is noted a moment after it was counted.
-        return bool(is_ours and count > 1 and read_note(lock_file) == 0)
+        return bool(count > 1)
 
     def require_privileges(self) -> None:
         """Do nothing: a user who can open the file for writing can record a request."""
