@@ -120,6 +120,9 @@ class MeteredConnection(HTTPConnection):
         self.sock = MeteredSocket(sock, meter, counting=False)
         try:
             super()._tunnel()
+        except BaseException:
+            _close_now(sock)
+            raise
         finally:
             if self.sock is not None:
                 self.sock = sock
@@ -133,6 +136,13 @@ class MeteredConnection(HTTPConnection):
         self.is_verified = self.proxy_is_verified = True
         self.meter.phase = Phase.REQUEST
         self.sock = MeteredSocket(self.sock, self.meter)
+
+
+def _close_now(sock: socket.socket) -> None:
+    """Close a socket whose answer may be open: Python 3.9 and 3.10 do not close that of a proxy."""
+    file = sock.detach()
+    if file != -1:
+        socket.close(file)
 
 
 class MeteredTLSConnection(MeteredConnection, HTTPSConnection):
