@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -64,14 +65,19 @@ class Signals:
         """Raise Interrupted within the context, once; also for an earlier signal.
 
         Everywhere else a task goes on: a write to the ledger that is cut off could not be reported
-        truthfully.
+        truthfully. No garbage is collected meanwhile: Python drops what a handler raises in a
+        finalizer, and ansible-core has such.
         """
+        is_collecting = gc.isenabled()
+        gc.disable()
         self._raises = True
         try:
             self._raise()
             yield
         finally:
             self._raises = False
+            if is_collecting:
+                gc.enable()
 
 
 @contextmanager

@@ -49,6 +49,31 @@ def test_a_signal_ends_the_request_in_flight_and_then_the_process(number):
     assert in_child(work) == (f"signal {number.name}, recorded", number)
 
 
+class Finalized:
+    """Is collected as garbage, and gets a signal meanwhile: Python drops what its handler raises."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_is_not_lost_in_the_collection_of_garbage():
+    def work(say):
+        with deferred() as signals:
+            try:
+                with signals.raised():
+                    Finalized()
+                    _garbage = [[] for _number in range(100_000)]
+                    os.kill(os.getpid(), signal.SIGINT)
+                    say("never")
+            except Interrupted as error:
+                say(str(error))
+
+    assert in_child(work) == ("signal SIGINT", 0)
+
+
 def test_a_signal_at_another_time_is_deferred_to_the_end():
     def work(say):
         with deferred() as signals:
