@@ -117,11 +117,11 @@ class MeteredConnection(HTTPConnection):
         meter = self.meter
         sock = self.sock
         meter.phase = Phase.PROXY
-        self.sock = MeteredSocket(sock, meter, counting=False)
+        asking = self.sock = MeteredSocket(sock, meter, counting=False)
         try:
             super()._tunnel()
-        except BaseException:
-            _close_now(sock)
+        except (OSError, http.client.HTTPException):
+            asking.close_now()
             raise
         finally:
             if self.sock is not None:
@@ -136,13 +136,6 @@ class MeteredConnection(HTTPConnection):
         self.is_verified = self.proxy_is_verified = True
         self.meter.phase = Phase.REQUEST
         self.sock = MeteredSocket(self.sock, self.meter)
-
-
-def _close_now(sock: socket.socket) -> None:
-    """Close a socket whose answer may be open: Python 3.9 and 3.10 do not close that of a proxy."""
-    file = sock.detach()
-    if file != -1:
-        socket.close(file)
 
 
 class MeteredTLSConnection(MeteredConnection, HTTPSConnection):
