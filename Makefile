@@ -12,7 +12,7 @@ STEP := tests/tools/step
 PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
 # Three workers on two cores, since much of the time is waiting; a file's tests share what they set up.
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
-# What takes long and what make lint and the tests find almost all of; make sanity runs it.
+# What takes long, or what make lint or the tests find almost all of; make sanity runs it.
 QUICK := $(foreach test,changelog compile import pep8 pylint yamllint,--skip-test $(test))
 
 .PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page picture docs coverage \

@@ -24,7 +24,9 @@ MARK = "<!-- fleet: the plan -->"
 HEAD, COMMIT, OTHER = "a" * 40, "b" * 40, "c" * 40
 FETCH, APPLY = "Fetch the plan that was approved", "Carry it out"
 FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
-needs_jq = pytest.mark.skipif(not shutil.which("jq"), reason="gh has jq inside")
+needs_jq = pytest.mark.skipif(
+    not shutil.which("jq"), reason="jq is not installed; gh has it inside"
+)
 
 
 @pytest.fixture

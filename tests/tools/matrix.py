@@ -85,7 +85,7 @@ OF_PYTHON = (
 )
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
-WHOLE_SANITY = ("2.16", "2.21", "2.22")  # the other cores run what `make test` runs
+WHOLE_SANITY = ("2.16", "2.21", "2.22")  # the other cores leave out what takes long
 QUICK_SANITY = ("--skip-test", "pylint", "--skip-test", "import", "--skip-test", "compile")
 # What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a
 # checkout.

@@ -40,8 +40,7 @@ class Place:
 
     def open_transport(self, settings: ConnectionSettings) -> Transport:
         """Return a new transport; raise MissingLibrary or InvalidInput."""
-        # It imports requests, which a task that sends nothing does not need.
-        from .._http.transport import Transport  # noqa: PLC0415
+        from .._http.transport import Transport  # noqa: PLC0415 (imports requests, only to send)
 
         return Transport(settings)
 

@@ -123,9 +123,7 @@ class MeteredConnection(HTTPConnection):
         except (OSError, http.client.HTTPException):
             asking.close_now()
             raise
-        finally:
-            if self.sock is not None:
-                self.sock = sock
+        self.sock = sock
         sock.settimeout(meter.left())
         meter.ended = False
         meter.reach(Phase.TLS, self._tunnel_host, self._tunnel_port)

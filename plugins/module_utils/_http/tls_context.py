@@ -66,8 +66,7 @@ def _new_context(settings: ConnectionSettings, certifi: str) -> ssl.SSLContext:
 
 
 def _trust_what_uri_does(context: ssl.SSLContext) -> None:
-    # The import takes 30 ms, which only TLS should cost.
-    from ansible.module_utils import urls  # noqa: PLC0415
+    from ansible.module_utils import urls  # noqa: PLC0415 (30 ms, which only TLS should cost)
 
     # One of the authorities is malformed, or there are none.
     with suppress(ssl.SSLError, ValueError):

@@ -69,9 +69,9 @@ class Signals:
         finalizer, and ansible-core has such.
         """
         is_collecting = gc.isenabled()
-        gc.disable()
-        self._raises = True
         try:
+            gc.disable()
+            self._raises = True
             self._raise()
             yield
         finally:
