@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Makes the checkout importable as the collection, and shields the tests from the caller's
 environment.
 """
@@ -25,7 +21,7 @@ pytest_plugins = ["support.parts"]
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-_DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "TRACEPARENT", "SSL_CERT_")
+_DECIDING = ("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "SSL_CERT_")
 for _name in list(os.environ):
     if _name.startswith(_DECIDING) or _name.lower().endswith(("_proxy", "_ca_bundle")):
         del os.environ[_name]
@@ -42,14 +38,21 @@ for _profile, _examples in (("test", 40), ("stress", 1000)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 
-# No ansible-core takes part in these, nor in tests of the ledger that start no command of Ansible.
+# No ansible-core takes part in these, nor in tests of the ledger that start no command of Ansible;
+# but `_task` uses its validation.
 _OF_PYTHON = (
     "tests/faults/",
     "tests/security/test_memory.py",
     "tests/tls/",
     "tests/tokens/",
+    "tests/unit/extensions/",
     "tests/unit/plugins/module_utils/",
+    "tests/unit/plugins/plugin_utils/_csv",
+    "tests/unit/plugins/plugin_utils/_ledger/",
+    "tests/unit/plugins/plugin_utils/_screen/",
+    "tests/unit/test_project.py",
 )
+_OF_CORE = "tests/unit/plugins/module_utils/_task/"
 
 
 # The thousands of tests stay in memory: to search them for garbage takes a tenth of the time.
@@ -74,7 +77,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         is_of_ledger = item.nodeid.startswith("tests/ledger/")
         starts_ansible = "collections" in getattr(item, "fixturenames", ())
-        if item.nodeid.startswith(_OF_PYTHON) or (is_of_ledger and not starts_ansible):
+        if starts_ansible:
+            item.add_marker(pytest.mark.ansible)
+        is_of_python = item.nodeid.startswith(_OF_PYTHON) and not item.nodeid.startswith(_OF_CORE)
+        if is_of_python or (is_of_ledger and not starts_ansible):
             item.add_marker(pytest.mark.python)
     order = {name: number for number, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("/")[1], len(order)))

@@ -5,10 +5,12 @@
 """Runs the module of the same name inside the Ansible worker where that is safe."""
 
 from ..module_utils._task.specs import APPLICATION_ROLE
-from ..plugin_utils._run.send_one import SendingAction
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.sending import send
 
 
-class ActionModule(SendingAction):
+class ActionModule(Action):
     """The same options and results as the module."""
 
     spec = APPLICATION_ROLE
+    work = staticmethod(send)

@@ -5,10 +5,12 @@
 """Runs the module of the same name inside the Ansible worker where that is safe."""
 
 from ..module_utils._task.specs import VIRTUAL_MACHINE
-from ..plugin_utils._run.send_one import SendingAction
+from ..plugin_utils._run.action import Action
+from ..plugin_utils._run.sending import send
 
 
-class ActionModule(SendingAction):
+class ActionModule(Action):
     """The same options and results as the module."""
 
     spec = VIRTUAL_MACHINE
+    work = staticmethod(send)

@@ -6,17 +6,50 @@
 
 from __future__ import annotations
 
-from ..module_utils._fields import Params
+from ..module_utils._errors import InvalidInput
+from ..module_utils._http.urls import recorded_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
-from ..plugin_utils._ledger.editing import Editor
-from ..plugin_utils._run.ledger_actions import EditingAction
+from ..plugin_utils._csv import entries_in
+from ..plugin_utils._ledger.editing import edit_entries
+from ..plugin_utils._run.action import Action, TaskRun
+from ..plugin_utils._run.ansible_core import run_id
+from ..plugin_utils._screen.ledger_table import edit_lines
+from ..plugin_utils._screen.report import options_of_report
 
 
-class ActionModule(EditingAction):
-    """Edits one entry."""
+class ActionModule(Action):
+    """Edits one entry, or a list of entries."""
 
     spec = LEDGER_ENTRY
 
-    def edit(self, editor: Editor, params: Params) -> Returned:
-        return editor.edit_entry(params)
+    @staticmethod
+    def work(run: TaskRun) -> Returned:
+        params = run.options.valid()
+        if params["file"]:
+            found = entries_in(params["file"], params["delimiter"])
+            known = {"entries": found} if isinstance(found, list) else options_of_report(found)
+            params = {**params, **known}
+        url, secrets, check_mode = params["base_url"], run.options.secrets, run.check_mode
+        service = recorded_url("base_url", url) if url else ""
+        ledger = run.open_ledger(params["ledger"], service, read_only=True)
+        reported = params.get("service", "")
+        service = ledger.header.base_url or service or reported
+        if reported not in ("", service):
+            raise InvalidInput(
+                "file", f"is the report of a run for {reported}, and the ledger is for {service}"
+            )
+        result = edit_entries(ledger, params, secrets, check_mode=True)
+        if result["changed"] and ledger.is_new and not service:
+            raise InvalidInput(
+                "base_url", "is needed for a new ledger, since a ledger belongs to one service"
+            )
+        # Only an edit that adds something creates a missing ledger.
+        if result["changed"] and not check_mode:
+            ledger = run.open_ledger(params["ledger"], service)
+            result = edit_entries(ledger, params, secrets, run_id())
+        run.tell_news(ledger)
+        result["text"] = edit_lines(result["counts"], result["names"], check_mode)
+        if params["entries"] is not None:
+            run.show(*result["text"])
+        return result

@@ -31,6 +31,12 @@ options:
       - Name of the virtual machine.
     type: str
     required: true
+  id:
+    description:
+      - The id of a machine that exists. O(ledger), which this needs, records it with the given values, also if it is
+        in doubt; nothing is sent, also with C(force). An id other than the recorded one, or of another name, is
+        refused.
+    type: str
   attributes:
     description:
       - Attributes of the virtual machine. What is not given, or null, is not sent.
@@ -275,8 +281,7 @@ options:
       - V(given) sends only what was given.
       - V(complete) sends what was given, merged into the asset as it is known from O(current) or O(ledger), so that the
         outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-        refused when no asset is known, when the known one lacks what was sent before, or when it contains a placeholder
-        for a secret.
+        refused when no asset is known, or when it contains a placeholder for a secret.
     type: str
     choices:
       - given

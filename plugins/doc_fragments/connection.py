@@ -28,7 +28,7 @@ options:
     description:
       - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
         used until it expires, and replaced once when the service rejects it with status 401.
-        All workers of a run share it. The values in its query are credentials, and never shown.
+        All workers of a run share it. The values in its query are credentials by their name, as in O(auth_parameters).
       - If not given, E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
   client_id:
@@ -91,9 +91,7 @@ options:
         directories where C(ansible.builtin.uri) looks, such as C(/etc/ansible).
       - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
         and E(CURL_CA_BUNDLE) are used, in this order.
-      - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection or the path comes from the environment. A path in a collection is refused. On
-        another host it is a path of that host.
+      - A relative path lies below the working directory. On another host it is a path of that host.
     type: path
   client_cert:
     description:
@@ -111,23 +109,19 @@ options:
     description:
       - Whether to use the proxy that the environment names
         (E(HTTP_PROXY), E(HTTPS_PROXY), E(ALL_PROXY), E(NO_PROXY), also in lower case).
-      - The proxy settings of the operating system are not read.
+      - Never for a loopback host. The operating system is not asked.
     type: bool
     default: true
-  http_agent:
-    description:
-      - The C(User-Agent) header. The default contains the version of the collection.
-    type: str
-    default: infrastructure.services/1.0.0
   timeout:
     description:
-      - Seconds that one attempt may take as a whole, from name look-up to the last byte of the answer; at most a day.
+      - Seconds that one attempt may take as a whole, from connecting to the last byte of the answer; at most a day,
+        with O(ledger) at most 15 minutes.
       - If not given, E(INFRASTRUCTURE_SERVICES_TIMEOUT) is used.
     type: float
     default: 120
   connect_timeout:
     description:
-      - Seconds, within O(timeout), that name look-up and connecting may take.
+      - Seconds, within O(timeout), to connect; at most a day. The system limits the name look-up.
     type: float
     default: 10
   retries:
@@ -139,7 +133,7 @@ options:
     default: 3
   retry_max_delay:
     description:
-      - Longest wait in seconds before a further attempt; V(0) means no waiting. More than a day counts as a day.
+      - Longest wait in seconds before a further attempt; V(0) means no waiting; at most a day.
       - A C(Retry-After) of the service is respected up to this value; a longer one ends the task.
       - A wait of a second or more is shown on the screen, except by a task that runs on its target or has C(no_log).
     type: float
@@ -147,7 +141,10 @@ options:
   ledger:
     description:
       - Where the controller records what was created, so that a task can run again without creating anything twice.
-        A path (an SQLite file, created when missing) or a C(postgresql://) URL for several controllers.
+        An absolute path (an SQLite file, created when missing; C(~) is fine) or a C(postgresql://) URL for several
+        controllers. A relative path is refused.
+      - A ledger belongs to one service, that of its first write; a task with another O(base_url) is refused.
+      - If another task may have a request in flight for the asset, this one waits until it has ended.
       - When an earlier task began to create the asset and its outcome is unknown, the task fails
         and lists what to do next.
       - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
@@ -169,7 +166,7 @@ options:
     type: bool
     default: false
 requirements:
-  - requests >= 2.31 where the task runs, with urllib3 < 3
+  - requests >= 2.31 where the task runs
 attributes:
   action_group:
     description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
@@ -183,20 +180,17 @@ attributes:
     description: Returns what changed, or would change, when in diff mode.
     support: full
 notes:
-  - When the environment has a C(TRACEPARENT) (W3C Trace Context), each request to the service continues its trace with
-    a new span id. An invalid one is ignored.
   - An environment variable that is empty counts as unset.
-  - The rules of the Ansible community reserve C(ansible_facts) for modules whose name ends in C(_facts). These modules
-    return the asset as a fact all the same, named like the module, so that the next task needs no C(register).
+  - The rules of the Ansible community reserve C(ansible_facts) for modules whose name ends in C(_facts). The modules
+    for assets return them as facts all the same, named like the module, so that the next task needs no C(register).
 """
 
     LEDGER = r"""
 options:
   ledger:
     description:
-      - Location of the ledger, a path (an SQLite file) or a C(postgresql://) URL.
-      - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection or the path comes from the environment.
+      - Location of the ledger, an absolute path (an SQLite file; C(~) is fine) or a C(postgresql://) URL.
+      - A relative path is refused.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true

@@ -12,8 +12,8 @@ class ModuleDocFragment:
 options:
   concurrency:
     description:
-      - How many requests may be in flight at once, from V(1) to V(256). There are fewer at first, and whenever the
-        service answers too slowly, or that it is overloaded.
+      - How many requests may be in flight at once, from V(1) to V(256). There are fewer at first, and while the
+        service is slow or overloaded.
       - If not given, E(INFRASTRUCTURE_SERVICES_CONCURRENCY) is used.
     type: int
     default: 10
@@ -26,7 +26,7 @@ options:
     default: 1
   max_failures:
     description:
-      - Once this many items have failed, for whatever reason, no further one is started. V(0) means no limit.
+      - Once this many items have failed, no further one is started. V(0) means no limit.
     type: int
     default: 0
   asset_fields:
@@ -42,8 +42,6 @@ options:
     description:
       - Which items RV(results) has. V(all), every one. V(problems), those that failed, are in doubt, differ from
         what the ledger has, or were not started; RV(counts) and the facts have the others.
-      - With V(problems), a result that would be too large for Automation Platform (700,000 characters) has the first
-        hundred of those that were started; RV(counts), O(report) and O(ledger) have all.
     type: str
     choices:
       - all
@@ -51,14 +49,14 @@ options:
     default: all
   defaults:
     description:
-      - What all items have in common; it is merged into each item, attributes included. The values of an item take
-        precedence, unless they are null.
+      - What all items have in common; it is merged into each item, attributes included. The values of an item win,
+        unless they are null.
     type: dict
   in_doubt:
     description:
       - What to do when O(ledger) does not know how an earlier task ended for some assets that must not be created
-        twice. V(fail), they fail, and the others are processed. V(skip), they are left as they are without a failure,
-        and the others are processed. V(stop), they fail, and no item is started.
+        twice. V(fail), they fail. V(skip), they are left as they are without a failure. Either way the others are
+        processed. V(stop), they fail, and no item is started.
       - An asset that another run is working on is not in doubt; the task waits for it.
     type: str
     choices:
@@ -68,32 +66,30 @@ options:
     default: fail
   report:
     description:
-      - A file on the controller for the result of each asset, as JSON. Files of the same name that end in C(.xml) and
-        C(.html) say the same as JUnit XML and as a page for people.
+      - A file on the controller for the result of each asset, as JSON; its name ends in C(.json). Files of the same
+        name that end in C(.xml) and C(.html) are JUnit XML and a page.
       - In check mode they are the plan, which never replaces the report of a run. They are called C(fleet.plan.json),
-        C(fleet.plan.xml) and C(fleet.plan.html) for V(fleet.json); C(fleet.plan.md) is Markdown for a merge request.
-      - The first task of a run replaces the files of the run before; later tasks add to them.
-      - An existing file must be empty or such a report. Any other file, a device and the files of O(ledger) are
-        refused, and nothing is sent.
+        C(fleet.plan.html) and C(fleet.plan.md), for a merge request, for V(fleet.json).
+      - The first task of a run replaces the files of the run before, whose JSON file becomes C(fleet.previous.json);
+        later tasks add to them.
+      - Only the user of the task can read the files. An existing file must be such a report; any other is refused.
       - They are written when the task ends, also when a signal ends it. After C(kill -9), O(ledger) has the results,
         and the option C(run) of M(infrastructure.services.ledger_info) lists them.
       - A task that is refused before it begins leaves them as they are.
-      - A relative path is resolved against the directory of the playbook, or against the working directory if the
-        playbook is part of a collection.
-      - All lists of one run that have one report must be for the same service and the same ledger; another is refused,
-        and nothing is sent.
+      - A relative path lies below the working directory.
+      - All lists of one run and one report have the same service and ledger; another is refused.
     type: path
   approved:
     description:
       - The plan that was approved, a file on the controller that O(report) wrote in check mode as C(fleet.plan.json).
-      - Nothing is sent unless each asset that would be sent is in this plan with the same body; all others are named,
+      - Nothing is sent or adopted unless each such asset is in this plan with the same body; all others are named,
         each with the fields that differ and both values. What O(ledger) has already needs no approval.
-      - A file that is no plan, or a plan for another service, is refused. Check mode checks it as well.
+      - A file that is no plan, or one for another service, is refused, also in check mode.
       - A relative path is resolved as that of O(report).
     type: path
 notes:
   - A task that is ended by C(Ctrl-C), C(SIGTERM) or the keyword C(timeout) begins no further item. Requests in flight
-    have ten seconds to finish; those that have not finished by then are in doubt.
+    have ten seconds to finish; after that they are in doubt.
   - O(ledger) can be combined with a list only where the task runs on the controller (connection C(local), no
     C(become)).
 """

@@ -6,15 +6,12 @@
 
 ServicesError
 |-- InvalidInput      an option cannot be used                   not_sent
-|-- MissingLibrary    a Python library is not installed          not_sent
 |-- Overtaken         another task works on the asset            not_sent
-|-- AttemptFailed     one attempt got no answer                  not_sent or unknown
-|-- TokenError        the token endpoint returned no token       not_sent
-|-- RequestFailed     the request did not succeed                any of the four outcomes
-`-- InDoubt           an earlier task may have created it        unknown or accepted
+|-- AttemptFailed     one attempt got no answer, for the policy
+`-- RequestFailed     the request did not succeed                any of the four outcomes
 
-InDoubt is in plugin_utils, like LedgerError and its subclasses Unanswered and LedgerLost, which are
-InvalidInput. InvalidJSON is a ValueError: its effect depends on what the JSON was read for.
+LedgerError and its subclass LedgerAway are in plugin_utils; they are InvalidInput. InvalidJSON is a
+ValueError: its effect depends on what the JSON was read for.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ _MAX_LISTED = 10  # names in one message
 MAX_FAULTS = 100  # of a list, in one message
 
 
-def gravest(*outcomes: str) -> str:
+def outcome_of(*outcomes: str) -> str:
     """Return the outcome of several attempts together; a later rejection undoes none of them."""
     return max(outcomes, key=OUTCOMES.index)
 
@@ -92,64 +89,30 @@ class ServicesError(Exception):
     def __init__(self, msg: str | Message, **details: Any) -> None:
         """`details`: further keys of the result of the failed task, such as `request`."""
         super().__init__(msg)
+        # Of the failed task.
         self.message = msg if isinstance(msg, Message) else Message(msg)
         self.msg = str(msg)
         self.details = details
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the task has changed something."""
-        return self.outcome == ACCEPTED
-
-    @property
-    def final_message(self) -> Message:
-        """The message of the failed task."""
-        return self.message
-
-
-class EndOfThread:
-    """The context of all code of a thread; tells why the thread ends, '' for no error.
-
-    threading would write an error to stderr, whose lock Ansible's main thread may hold for ever.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-
-    def __enter__(self) -> None:
-        """Let the thread begin."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> bool:
-        self._tell(f"an unexpected {kind.__name__} in this collection" if kind else "")
-        return True
 
 
 class InvalidInput(ServicesError):
     """An option cannot be used; found before anything is sent."""
 
-    effect = "Nothing was sent."  # what the task has certainly not done
+    def __init__(self, option: str, problem: str = "", effect: str = "Nothing was sent.") -> None:
+        """`option`: its name, or without a `problem` the whole text, for several options at once.
 
-    def __init__(self, option: str, problem: str = "") -> None:
-        """`option`: its name, or without a `problem` the whole text, for several options at once."""
+        `effect`: what the task has certainly not done.
+        """
         super().__init__(f"{option}: {problem}" if problem else option)
+        self.message = self.message.then(effect)
         self.option = option
         self.problem = problem
+        self.effect = effect
 
     def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
         """Return the error with the name by which the user gives the option, and with an effect."""
         option = named(self.option) if self.problem else self.option
-        error = InvalidInput(option, self.problem)
-        error.effect = effect
-        return error
-
-    @property
-    def final_message(self) -> Message:
-        """The message of the failed task."""
-        return self.message.then(self.effect)
-
-
-class MissingLibrary(ServicesError):
-    """A Python library that the task needs is not installed where it runs."""
+        return InvalidInput(option, self.problem, effect)
 
 
 class Overtaken(ServicesError):
@@ -163,15 +126,10 @@ class AttemptFailed(ServicesError):
     help.
     """
 
-    def __init__(self, msg: str, sent: bool, hopeless: bool = False) -> None:
+    def __init__(self, msg: str, sent: bool = False, hopeless: bool = False) -> None:
         super().__init__(msg)
         self.sent = sent
         self.hopeless = hopeless
-        self.outcome = UNKNOWN if sent else NOT_SENT
-
-
-class TokenError(ServicesError):
-    """The token endpoint returned no usable token."""
 
 
 class RequestFailed(ServicesError):

@@ -2,37 +2,31 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The result of a task: its keys, where each of them is shown, and how secrets are masked in it."""
+"""The result of a task: its keys, and where each of them is shown.
+
+A list, its plan and its report have one for each asset.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping
 
-from ._errors import NOT_SENT, Message, ServicesError
+from ._errors import ACCEPTED, NOT_SENT, Message, ServicesError
 
-# How secrets are masked in a key: not at all, as in data, or as in a message.
-NEVER, DATA, TEXT = "never", "data", "text"
-# Where a key of one asset of a list is shown: in the result of the list, on the screen, or in the
-# report. DETAIL: the role leaves it out of the result of a list that failed.
-LIST, SCREEN, REPORT, DETAIL = "list", "screen", "report", "detail"
+# Where a key is shown: in the result of a task, of one asset of a list, or in the report.
+TASK, LIST, REPORT = "task", "list", "report"
 
 Json = Mapping[str, Any]
 # The result of a task or a module, as Ansible gets it.
 Returned = Dict[str, Any]
-Wait = Tuple[float, float]
 
 
-def _shown(masking: str, *places: str) -> dict[str, Any]:
-    """Return the metadata of a key: how secrets are masked in it, and where it is shown."""
-    return {"masking": masking, "places": places}
-
-
-_FACT = _shown(NEVER, LIST, REPORT)
-_SAID = _shown(TEXT, LIST, REPORT)
-_PLANNED = _shown(DATA, SCREEN, REPORT)
-_ANSWER = _shown(TEXT, LIST)
+_FACT = {"places": (TASK, LIST, REPORT)}
+_REPORTED = {"places": (REPORT,)}
+_ANSWER = {"places": (TASK, LIST)}
+_WHOLE = {"places": (TASK,)}
 
 
 @dataclass(frozen=True)
@@ -51,40 +45,44 @@ class Result:
     request_attempts: int | None = field(default=None, metadata=_FACT)
     begun_after: float | None = field(default=None, metadata=_FACT)  # seconds
     seconds: float | None = field(default=None, metadata=_FACT)
-    # After each 429: when the wait began, and how long it took, in seconds.
-    waits: tuple[Wait, ...] = field(default=(), metadata=_shown(NEVER, SCREEN, REPORT))
-    trace_id: str | None = field(default=None, metadata=_SAID)
-    msg: Message = field(default=Message(""), metadata=_SAID)
+    msg: Message = field(default=Message(""), metadata=_FACT)
     plan: str = field(default="", metadata=_FACT)
-    differs: tuple[str, ...] = field(default=(), metadata=_SAID)
-    lost: tuple[Json, ...] = field(default=(), metadata=_shown(DATA, LIST, REPORT))
-    body: Json | None = field(default=None, metadata=_PLANNED)
-    known: Json | None = field(default=None, metadata=_PLANNED)
-    changes: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
-    unsent: tuple[Json, ...] = field(default=(), metadata=_PLANNED)
-    asset: Json | None = field(default=None, metadata=_shown(DATA, LIST))
+    # Of a plan: the asset's last row in the history of the ledger.
+    last_row: int | None = field(default=None, metadata=_REPORTED)
+    differs: tuple[str, ...] = field(default=(), metadata=_FACT)
+    lost: tuple[Json, ...] = field(default=(), metadata=_FACT)
+    body: Json | None = field(default=None, metadata=_REPORTED)
+    changes: tuple[Json, ...] = field(default=(), metadata=_REPORTED)
+    unsent: tuple[Json, ...] = field(default=(), metadata=_REPORTED)
+    # In a report only its id and its address.
+    asset: Json | None = field(default=None, metadata=_FACT)
     error_body: str | None = field(default=None, metadata=_ANSWER)
     location: str | None = field(default=None, metadata=_ANSWER)
     # Of a list: one for each asset.
-    diff: Any = field(default=None, metadata=_shown(DATA, LIST, DETAIL))
+    diff: Any = field(default=None, metadata=_ANSWER)
     # Messages; objects of ansible-core if they come from a module on a target.
     warnings: tuple[Any, ...] = field(default=(), metadata=_ANSWER)
-    request: Json | None = field(default=None, metadata=_shown(DATA))
-    ansible_facts: Json | None = field(default=None, metadata=_shown(DATA, DETAIL))
-    invocation: Json | None = field(default=None, metadata=_shown(DATA))
+    request: Json | None = field(default=None, metadata=_WHOLE)
+    ansible_facts: Json | None = field(default=None, metadata=_WHOLE)
+    # Of a row of a report: the module for one such asset; how it ended, or its plan, in words; the
+    # shell command that lists it if it is in doubt; since when it is.
+    resource: str = field(default="", metadata=_REPORTED)
+    word: str = field(default="", metadata=_REPORTED)
+    command: str = field(default="", metadata=_REPORTED)
+    since: str = field(default="", metadata=_REPORTED)
     # The name or id of an asset of a list. The next three: only of a list itself.
-    item: str | None = field(default=None, metadata=_shown(DATA, LIST))
-    counts: Json | None = field(default=None, metadata=_shown(TEXT))
-    results: tuple[Result, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
-    not_listed: tuple[str, ...] | None = field(default=None, metadata=_shown(TEXT, DETAIL))
+    item: str | None = field(default=None, metadata=_FACT)
+    counts: Json | None = field(default=None, metadata=_WHOLE)
+    results: tuple[Result, ...] | None = field(default=None, metadata=_WHOLE)
+    not_listed: tuple[str, ...] | None = field(default=None, metadata=_WHOLE)
     # Keys of one module alone, or of Ansible itself.
     more: Json = field(default_factory=dict)
 
     @classmethod
     def of_error(cls, error: ServicesError) -> Result:
         """Return the result of a task that failed with the error."""
-        known = {"outcome": error.outcome, "changed": error.has_changed, **error.details}
-        return cls(failed=True, msg=error.final_message, **known)
+        known = {"outcome": error.outcome, "changed": error.outcome == ACCEPTED, **error.details}
+        return cls(failed=True, msg=error.message, **known)
 
     @classmethod
     def from_ansible(cls, returned: Json) -> Result:
@@ -101,15 +99,15 @@ class Result:
         more = {name: value for name, value in returned.items() if name not in known}
         return cls(**known, more=more)
 
-    def present(self, *places: str) -> dict[str, Any]:
-        """Return the known keys that are shown in one of these places, of all without places."""
+    def present(self, place: str = "") -> dict[str, Any]:
+        """Return the known keys that are shown in this place, all without one."""
         values = vars(self)
-        names = keys(*places)
+        names = keys(place)
         return {name: values[name] for name in names if values[name] != _DEFAULTS[name]}
 
-    def as_ansible(self, *places: str) -> Returned:
+    def as_ansible(self, place: str = TASK) -> Returned:
         """Return the result as Ansible gets it, with each message as one text."""
-        shown = {"outcome": self.outcome, "changed": self.changed, **self.present(*places)}
+        shown = {"outcome": self.outcome, "changed": self.changed, **self.present(place)}
         if self.request_attempts is not None:
             shown["status"] = self.status  # null without an answer
         for name, value in shown.items():
@@ -127,21 +125,15 @@ class Result:
         vars(changed).update(vars(self), **changes)
         return changed
 
-    def without(self, place: str) -> Result:
-        """Return the result without the keys that are shown in this place."""
-        return self.but(**{name: _DEFAULTS[name] for name in keys(place)})
-
 
 _FIELDS = [each for each in fields(Result) if each.metadata]
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in _FIELDS}
-MASKING: dict[str, str] = {each.name: each.metadata["masking"] for each in _FIELDS}
 
 
 @lru_cache
-def keys(*places: str) -> tuple[str, ...]:
-    """Return the keys that are shown in one of the places, in their order; without places, all."""
-    shown = [each for each in _FIELDS if not places or {*places} & {*each.metadata["places"]}]
-    return tuple(each.name for each in shown)
+def keys(place: str = "") -> tuple[str, ...]:
+    """Return the keys that are shown in a place, in their order; without a place, all."""
+    return tuple(each.name for each in _FIELDS if not place or place in each.metadata["places"])
 
 
 def _as_ansible(value: object) -> object:

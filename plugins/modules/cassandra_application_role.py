@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The documentation and entry point of the module; the code is in
-module_utils/_resources/application_role.py.
+module_utils/_resources/resources.py.
 """
 
 DOCUMENTATION = r"""
@@ -54,22 +54,20 @@ EXAMPLES = r"""
             - MODIFY
           resource_kind: keyspace
           resource_name: orders
-    ledger: fleet.db
+    ledger: ~/fleet.db
 
-# base_url and access_token come from the environment here.
+# base_url, access_token and ledger come from the environment here, and below.
 - name: Send nothing, since the known role already has all of it
   infrastructure.services.cassandra_application_role:
     id: role-0001
     attributes:
       login: true
-    ledger: fleet.db
 
 - name: Send a body of your own
   infrastructure.services.cassandra_application_role:
     id: role-0001
     body:
       description: null
-    ledger: fleet.db
 
 - name: Change one field and send the whole known role
   infrastructure.services.cassandra_application_role:
@@ -77,7 +75,6 @@ EXAMPLES = r"""
     attributes:
       login: false
     send: complete
-    ledger: fleet.db
 
 # The token of a client of an identity provider. The secret belongs into ansible-vault.
 - name: Update the role as a client
@@ -88,12 +85,11 @@ EXAMPLES = r"""
     id: role-0001
     attributes:
       login: true
-    ledger: fleet.db
 
 - name: Set options once for several tasks
   module_defaults:
     group/infrastructure.services.all:
-      ledger: fleet.db
+      ledger: ~/fleet.db
       timeout: 60
   block:
     - name: Update the role with these options
@@ -115,7 +111,6 @@ EXAMPLES = r"""
     id: role-0001
     attributes:
       login: true
-    ledger: fleet.db
   check_mode: true
   diff: true
 
@@ -124,7 +119,6 @@ EXAMPLES = r"""
     id: role-0001
     attributes:
       login: true
-    ledger: fleet.db
   delegate_to: localhost
   become: false
 
@@ -135,7 +129,6 @@ EXAMPLES = r"""
         id: role-0001
         attributes:
           login: true
-        ledger: fleet.db
       register: role
   rescue:
     - name: Say what is known
@@ -263,17 +256,10 @@ request_attempts:
   returned: when the options can be used
   type: int
   sample: 1
-trace_id:
-  description: Id of the trace that the request belonged to, from E(TRACEPARENT).
-  returned: when the options can be used and the environment has a valid TRACEPARENT
-  type: str
-  sample: 4bf92f3577b34da6a3ce929d0e0e4736
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLE,
-)
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import APPLICATION_ROLE
 
 if __name__ == "__main__":
     run_module(APPLICATION_ROLE)

@@ -58,20 +58,7 @@ EXAMPLES = r"""
           login: true
       - id: role-0003
         description: Orders service
-    ledger: fleet.db
-
-# Nothing is sent: each is just as the ledger has it.
-- name: List the roles that the ledger knows
-  infrastructure.services.ledger_info:
-    ledger: fleet.db
-    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
-    resource: cassandra_application_role
-  register: known
-
-- name: Ask for them again
-  infrastructure.services.cassandra_application_roles:
-    ledger: fleet.db
-    application_roles: "{{ known.entries | map(attribute='options') }}"
+    ledger: ~/fleet.db
 """
 
 RETURN = r"""
@@ -147,10 +134,6 @@ results:
       returned: when it was started and has ended
       type: float
       sample: 1.5
-    trace_id:
-      description: The trace id of its requests.
-      returned: when the environment has a E(TRACEPARENT)
-      type: str
     skipped:
       description: V(true) when it was not started.
       returned: when it was not started
@@ -230,11 +213,9 @@ outcome:
   sample: accepted
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-)
+from ..module_utils._list.threads import send_list
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import APPLICATION_ROLES
 
 if __name__ == "__main__":
-    run_module(APPLICATION_ROLES, send_all)
+    run_module(APPLICATION_ROLES, send_list)

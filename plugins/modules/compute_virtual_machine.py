@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The documentation and entry point of the module; the code is in
-module_utils/_resources/virtual_machine.py.
+module_utils/_resources/resources.py.
 """
 
 DOCUMENTATION = r"""
@@ -55,19 +55,18 @@ EXAMPLES = r"""
       volumes:
         - name: data
           size_gb: 100
-    ledger: fleet.db # without it, running this again creates another machine
+    ledger: ~/fleet.db # without it, running this again creates another machine
 
 - name: Use the asset in the next task
   ansible.builtin.debug:
     msg: "The id is {{ ansible_facts.compute_virtual_machine.id }}"
 
-# base_url and access_token come from the environment here.
+# base_url, access_token and ledger come from the environment here, and below.
 - name: Create several virtual machines
   infrastructure.services.compute_virtual_machine:
     name: "{{ item }}"
     attributes:
       team: platform
-    ledger: fleet.db
   loop:
     - app01
     - app02
@@ -88,12 +87,11 @@ EXAMPLES = r"""
     name: web02
     attributes:
       cpu: 4
-    ledger: fleet.db
 
 - name: Set options once for several tasks
   module_defaults:
     group/infrastructure.services.all:
-      ledger: fleet.db
+      ledger: ~/fleet.db
       timeout: 60
   block:
     - name: Create web02 with these options
@@ -101,6 +99,15 @@ EXAMPLES = r"""
         name: web02
         attributes:
           cpu: 4
+
+# Nothing is sent: the ledger records the machine, or settles it if it is in doubt.
+- name: Adopt a machine that exists
+  infrastructure.services.compute_virtual_machine:
+    name: web04
+    id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f14
+    attributes:
+      cpu: 4
+    ledger: ~/fleet.db
 
 # Several controllers share a ledger in PostgreSQL, such as postgresql://web@db.example.com/ledger.
 - name: Create web02 with a shared ledger
@@ -115,7 +122,6 @@ EXAMPLES = r"""
     name: web02
     attributes:
       cpu: 4
-    ledger: fleet.db
   check_mode: true
   diff: true
 
@@ -124,7 +130,6 @@ EXAMPLES = r"""
     name: web02
     attributes:
       cpu: 4
-    ledger: fleet.db
   delegate_to: localhost
   become: false
 
@@ -133,7 +138,6 @@ EXAMPLES = r"""
     - name: Create web03
       infrastructure.services.compute_virtual_machine:
         name: web03
-        ledger: fleet.db
       register: web03
   rescue:
     - name: Stop, since the machine may exist
@@ -197,7 +201,8 @@ outcome:
   sample: accepted
 plan:
   description:
-    - What the next run would do. V(create), send the request. V(keep), nothing, since it is already as requested.
+    - What the next run would do. V(create), send the request. V(adopt), record the machine with its O(id) and send
+      nothing. V(keep), nothing, since it is already as requested.
       V(differs), nothing either, although O(ledger) has it with different values; a warning names both.
   returned: on success, in check mode
   type: str
@@ -210,7 +215,7 @@ differs:
   sample:
     - attributes.cpu (8 asked for, 4 recorded)
 request:
-  description: The request as it was sent, or would be sent.
+  description: The request as it was sent, or would be sent; there is none for a machine that is adopted.
   returned: when the options can be used
   type: dict
   contains:
@@ -251,17 +256,10 @@ request_attempts:
   returned: when the options can be used
   type: int
   sample: 1
-trace_id:
-  description: Id of the trace that the request belonged to, from E(TRACEPARENT).
-  returned: when the options can be used and the environment has a valid TRACEPARENT
-  type: str
-  sample: 4bf92f3577b34da6a3ce929d0e0e4736
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINE,
-)
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import VIRTUAL_MACHINE
 
 if __name__ == "__main__":
     run_module(VIRTUAL_MACHINE)

@@ -49,7 +49,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-# base_url and access_token come from the environment here.
+# base_url and access_token come from the environment here, and ledger in the tasks below.
 - name: Create three machines, all at once
   infrastructure.services.compute_virtual_machines:
     virtual_machines:
@@ -62,7 +62,7 @@ EXAMPLES = r"""
       - name: db01
         attributes:
           cpu: 16
-    ledger: fleet.db
+    ledger: ~/fleet.db
 
 - name: Create two hundred machines, at most twenty at once
   infrastructure.services.compute_virtual_machines:
@@ -71,7 +71,6 @@ EXAMPLES = r"""
     virtual_machines: "{{ machines | dict2items(key_name='name', value_name='attributes') }}"
     concurrency: 20
     asset_fields: [id, name, attributes.ip]
-    ledger: fleet.db
   register: created
   vars:
     machines: "{{ dict(names | zip_longest([], fillvalue={'cpu': 4})) }}"
@@ -80,19 +79,6 @@ EXAMPLES = r"""
 - name: Show those that failed
   ansible.builtin.debug:
     msg: "{{ created.results | selectattr('failed') | map(attribute='item') }}"
-
-# Nothing is sent: each is just as the ledger has it.
-- name: List the virtual machines that the ledger knows
-  infrastructure.services.ledger_info:
-    ledger: fleet.db
-    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
-    resource: compute_virtual_machine
-  register: known
-
-- name: Ask for them again
-  infrastructure.services.compute_virtual_machines:
-    ledger: fleet.db
-    virtual_machines: "{{ known.entries | map(attribute='options') }}"
 """
 
 RETURN = r"""
@@ -109,7 +95,9 @@ results:
       type: str
       sample: web01
     changed:
-      description: Whether the service accepted its request; in check mode, whether a request would be sent.
+      description:
+        - Whether the service accepted its request, or O(ledger) adopted the machine; in check mode, whether that would
+          be done.
       type: bool
     failed:
       description: Whether it failed.
@@ -132,7 +120,8 @@ results:
       type: str
     plan:
       description:
-        - The plan for the next run. V(create), send the request. V(keep), nothing, since it is already as requested.
+        - The plan for the next run. V(create), send the request. V(adopt), record the machine with its id and send
+          nothing. V(keep), nothing, since it is already as requested.
           V(differs), nothing either, although O(ledger) has it with different values. V(in_doubt), O(ledger) does not
           know how an earlier task ended.
       returned: in check mode
@@ -155,10 +144,6 @@ results:
       returned: when it was started and has ended
       type: float
       sample: 1.5
-    trace_id:
-      description: The trace id of its requests.
-      returned: when the environment has a E(TRACEPARENT)
-      type: str
     skipped:
       description: V(true) when it was not started.
       returned: when it was not started
@@ -240,11 +225,9 @@ outcome:
   sample: accepted
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINES,
-)
+from ..module_utils._list.threads import send_list
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import VIRTUAL_MACHINES
 
 if __name__ == "__main__":
-    run_module(VIRTUAL_MACHINES, send_all)
+    run_module(VIRTUAL_MACHINES, send_list)

@@ -10,13 +10,16 @@
 DOCUMENTATION = r"""
 ---
 module: ledger_entry
-short_description: Adopt, correct or forget an entry of the ledger
+short_description: Adopt, correct or forget entries of the ledger
 description:
-  - Changes what the O(ledger) records of one asset. Nothing is sent to the service.
+  - Changes what the O(ledger) records of one asset, or with O(entries) or O(file) of many. Nothing is sent to the
+    service.
   - Use it when a task stopped because an earlier one began to create an asset and its outcome is unknown. Look for the
     asset on the service (M(infrastructure.services.ledger_info) shows what was sent for it). If it exists, confirm it
     (O(state=present) and its O(asset)); if not, forget the entry (O(state=absent)), so that the task creates it.
   - It can also adopt assets that already exist, so that they are not created again.
+  - A list of entries is one transaction. All of them are checked before any is changed, and all that is wrong with them
+    is reported at once. Either all of them become as given, or none changes.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -25,14 +28,17 @@ extends_documentation_fragment:
 options:
   base_url:
     description:
-      - Base URL of the Infrastructure Service that the asset is on.
+      - Base URL of the Infrastructure Service that the assets are on. A ledger belongs to one service, so another one
+        is refused.
+      - A ledger that does not exist yet needs it; otherwise it may be left out.
       - If not given, E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
-    required: true
   resource:
-    description: The module that creates or updates the asset.
+    description:
+      - The module that creates or updates the asset.
+      - Either this, O(entries) or O(file) is required. With a list, this and the other options about one entry are not
+        allowed.
     type: str
-    required: true
     choices:
       - cassandra_application_role
       - compute_virtual_machine
@@ -47,18 +53,18 @@ options:
       - V(present) records O(asset), which is then required, as done.
       - V(absent) forgets the entry; the asset itself is not touched. If there is no such entry, a warning says so. An
         O(asset) that is given as well must have the id that is recorded.
+      - Without it, the state is V(present).
     type: str
     choices:
       - absent
       - present
-    default: present
   asset:
     description:
       - The envelope of the asset as it is on the service. Its name, or the id of a role, must be that of the entry; it
         may be omitted.
       - For a virtual machine it must have the C(id) that the service shows.
-      - What it leaves out of an entry in doubt is recorded as it was sent, with a warning that names it, so the id is
-        enough. A null counts as given, and is recorded as null. Other fields that are not given are recorded as null.
+      - What it leaves out of an entry in doubt is recorded as it was sent, so the id is enough. Other fields that are
+        not given are recorded as null.
       - An entry that is done keeps the fields that it leaves out. Its id cannot be replaced; if that machine is gone,
         forget the entry first.
       - The attributes have the types of those of the resource (V('4') from a CSV file becomes V(4)). Attributes that
@@ -70,6 +76,67 @@ options:
         entry has changed since, or is gone, nothing is changed and the task fails.
       - Without it, the task applies to whatever is recorded now.
     type: str
+  entries:
+    description:
+      - The entries. Each of them must be for another asset.
+      - What M(infrastructure.services.ledger_info) returns as RV(infrastructure.services.ledger_info#module:entries)
+        can be given as it is, or with another asset or state.
+      - The other keys that M(infrastructure.services.ledger_info) returns, such as C(sent), C(by) and C(began_at), are
+        accepted and not used.
+    type: list
+    elements: dict
+    suboptions:
+      resource:
+        description: The module that creates or updates the asset.
+        type: str
+        required: true
+        choices:
+          - cassandra_application_role
+          - compute_virtual_machine
+      name:
+        description: Name of the virtual machine.
+        type: str
+      id:
+        description: Identifier of the role.
+        type: str
+      state:
+        description:
+          - V(present) records O(entries[].asset), which is then required, as done. V(absent) forgets the entry. An
+            O(entries[].asset) that is given as well must have the id that is recorded, since whoever gives another one
+            says that the asset is there.
+          - V(intent), V(done), V(accepted) and V(unknown), which M(infrastructure.services.ledger_info) returns, mean
+            V(present). But an entry that the ledger has in this state and with this O(entries[].asset) is left as it
+            is, whatever is in it.
+        type: str
+        choices:
+          - absent
+          - present
+          - intent
+          - done
+          - accepted
+          - unknown
+        default: present
+      asset:
+        description: The envelope of the asset as it is on the service, as in O(asset).
+        type: dict
+      changed_at:
+        description:
+          - The C(changed_at) of the entry that was looked at. If one of the entries has changed since, or is gone,
+            nothing at all is changed, so that a file that is used twice, or late, does no harm.
+        type: str
+  file:
+    description:
+      - The path of a file with entries, relative to the working directory. A name that ends in C(.json) means JSON, a
+        list as in O(entries); any other name means CSV, as P(infrastructure.services.from_csv#filter) reads it.
+      - M(infrastructure.services.ledger_info) writes such files.
+      - It may also be the JSON file of a report, as the option C(report) of a list writes it. What exists by the report
+        is adopted, or settled if it was in doubt. A doubt of the report is recorded if there is no entry. What
+        contradicts the ledger, or changed after the run of the report, is left; RV(names) has the reason. Roles of a
+        report are not recorded, because it has only their ids; their tasks can be run again.
+    type: path
+  delimiter:
+    description: What separates the cells of a CSV O(file). Without it, the module finds it out.
+    type: str
 attributes:
   action_group:
     description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
@@ -80,12 +147,11 @@ attributes:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
     support: full
   diff_mode:
-    description: Returns what changed, or would change, when in diff mode.
+    description: Returns the entries that changed, or would change, when in diff mode.
     support: full
 notes:
-  - If another task is working on the asset, this one waits until it has ended, and then fails without a change if the
-    entry has changed meanwhile, unless it already is as wanted. Behind a pooler of PostgreSQL connections it cannot
-    wait.
+  - If another task may have a request in flight for one of the assets, this one fails without a change, and says who
+    that is and until when. Run it again after that.
   - Each change is recorded in the history of the ledger.
 seealso:
   - module: infrastructure.services.ledger_info
@@ -99,8 +165,7 @@ EXAMPLES = r"""
 # The machine was found on the service: it was created, only the answer was lost.
 - name: Confirm a virtual machine whose creation had an unknown outcome
   infrastructure.services.ledger_entry:
-    ledger: fleet.db
-    base_url: https://infrastructure.example.com
+    ledger: "{{ playbook_dir }}/fleet.db"
     resource: compute_virtual_machine
     name: web01
     asset:
@@ -119,7 +184,7 @@ EXAMPLES = r"""
 
 - name: List the virtual machines in doubt
   infrastructure.services.ledger_info:
-    ledger: fleet.db
+    ledger: "{{ playbook_dir }}/fleet.db"
     resource: compute_virtual_machine
     states: in_doubt
   register: doubtful
@@ -127,8 +192,7 @@ EXAMPLES = r"""
 # Each of these was found on the service, with the id that is in the variable `ids`.
 - name: Confirm those of the web servers
   infrastructure.services.ledger_entry:
-    ledger: fleet.db
-    base_url: "{{ item.base_url }}"
+    ledger: "{{ playbook_dir }}/fleet.db"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
     asset:
@@ -145,8 +209,7 @@ EXAMPLES = r"""
 # None of the others was found.
 - name: Forget the others, so that they are created
   infrastructure.services.ledger_entry:
-    ledger: fleet.db
-    base_url: "{{ item.base_url }}"
+    ledger: "{{ playbook_dir }}/fleet.db"
     resource: "{{ item.resource }}"
     name: "{{ item.name }}"
     state: absent
@@ -154,50 +217,66 @@ EXAMPLES = r"""
   loop: "{{ doubtful.entries | rejectattr('name', 'match', 'web') }}"
   loop_control:
     label: "{{ item.name }}"
+
+- name: Adopt virtual machines, so that they are not created again
+  infrastructure.services.ledger_entry:
+    ledger: "{{ playbook_dir }}/fleet.db"
+    entries:
+      - resource: compute_virtual_machine
+        name: db01
+        asset:
+          id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f21
+          attributes:
+            cpu: 4
+      - resource: compute_virtual_machine
+        name: db02
+        asset:
+          id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f22
+
+- name: Forget all that is in doubt, after none was found on the service
+  infrastructure.services.ledger_entry:
+    ledger: "{{ playbook_dir }}/fleet.db"
+    entries: "{{ doubtful.entries | map('combine', {'state': 'absent'}) }}"
 """
 
 RETURN = r"""
-asset:
-  description: The envelope that is now recorded, null when there is none.
+counts:
+  description:
+    - How many entries were adopted (there was none), settled as present or absent (they were in doubt), corrected,
+      forgotten, and left as they were.
+    - C(in_doubt) is how many of the given entries are left in doubt.
   returned: on success
   type: dict
   sample:
-    id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f11
-    name: web01
-    attributes:
-      ip: 192.0.2.10
-edit:
+    adopted: 2
+    settled_present: 1
+    settled_absent: 0
+    corrected: 0
+    forgotten: 0
+    unchanged: 0
+    in_doubt: 0
+names:
   description:
-    - What was done. V(adopted), there was no entry. V(settled_present) or V(settled_absent), it was in doubt.
-      V(corrected), V(forgotten), or V(unchanged).
-  returned: on success
-  type: str
-  sample: settled_present
-entry_state:
-  description:
-    - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
-      answer was lost or unusable. V(unknown), the request may or may not have been processed. V(intent), the same,
-      since the task that sent it died. V(absent), there is no entry.
-  returned: on success
-  type: str
-  sample: done
-sent:
-  description:
-    - The body that was sent for the asset, to find it on the service; null when there is no entry.
-    - For an asset that was adopted or corrected, its name and attributes, with which later tasks compare theirs.
+    - The names or ids of the entries that were changed, by what was done to them.
+    - C(in_doubt) has those that are left in doubt.
   returned: on success
   type: dict
   sample:
-    name: web01
-    attributes:
-      cpu: 4
-changed_at:
-  description:
-    - When the entry was last written, in UTC; null when there is no entry, empty for an entry that check mode only
-      predicts.
+    adopted: [web01, web02]
+    settled_present: [web03]
+    settled_absent: []
+    corrected: []
+    forgotten: []
+    in_doubt: []
+text:
+  description: The same for people, as lines. With a list they are shown on the screen.
   returned: on success
-  type: str
-  sample: '2026-01-02T03:04:05Z'
+  type: list
+  elements: str
+  sample:
+    - 'ledger entries: 2 adopted, 1 settled as present'
+    - '  adopted: web01, web02'
+    - '  settled as present: web03'
 outcome:
   description: Always V(not_sent), since nothing is sent to the service.
   returned: always
@@ -205,10 +284,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    LEDGER_ENTRY,
-)
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import LEDGER_ENTRY
 
 if __name__ == "__main__":
     run_module(LEDGER_ENTRY)

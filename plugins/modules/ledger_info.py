@@ -15,17 +15,14 @@ description:
   - Lists entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent to the
     service, and no file is created or changed; a ledger that does not exist counts as empty.
   - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
-    M(infrastructure.services.ledger_entry), in a loop over what this module returns. A request that is still in flight
-    is listed too, and M(infrastructure.services.ledger_entry) waits for it.
+    M(infrastructure.services.ledger_entry), in a loop over what this module returns. A request that may
+    still be in flight is not in doubt; RV(in_flight) has it.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 extends_documentation_fragment:
   - infrastructure.services.connection.ledger
 options:
-  base_url:
-    description: Only assets of this Infrastructure Service.
-    type: str
   resource:
     description: Only assets of this module.
     type: str
@@ -39,7 +36,7 @@ options:
   states:
     description:
       - Only entries in one of these states, which RV(entries[].state) explains.
-      - V(in_doubt) means all but V(done).
+      - V(in_doubt) means all but V(done), without requests that may still be in flight.
     type: list
     elements: str
     choices:
@@ -59,6 +56,29 @@ options:
     type: str
   history:
     description: Whether to include in each entry how each of its attempts ended.
+    type: bool
+    default: false
+  summary:
+    description:
+      - Return RV(counts) and RV(oldest_in_doubt) as the database counts them, and no entries. For monitoring a large
+        ledger.
+      - It cannot be combined with O(names), O(history), O(file) or O(table).
+    type: bool
+    default: false
+  file:
+    description:
+      - Write the entries to this new or empty file, whose path is relative to the working directory. A file that is not
+        empty is never overwritten.
+      - The name ends in C(.json) or C(.csv). To settle what is in doubt, fill in an id or the state absent, and give
+        the file to M(infrastructure.services.ledger_entry).
+      - In check mode nothing is written.
+    type: path
+  delimiter:
+    description: What separates the cells of a CSV O(file), such as V(;) for some spreadsheets.
+    type: str
+    default: ','
+  table:
+    description: Show the entries on the screen as a table, and how to settle those in doubt.
     type: bool
     default: false
 attributes:
@@ -82,7 +102,7 @@ seealso:
 EXAMPLES = r"""
 - name: List what is in doubt
   infrastructure.services.ledger_info:
-    ledger: fleet.db
+    ledger: "{{ playbook_dir }}/fleet.db"
     states: in_doubt
   register: doubtful
 
@@ -93,23 +113,9 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.state }}"
 
-# A round trip: nothing is sent, since each machine is just as the ledger has it. Change the options to see differences.
-- name: List the virtual machines
+- name: List the web servers that changed this year, with all that happened to them
   infrastructure.services.ledger_info:
-    ledger: fleet.db
-    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
-    resource: compute_virtual_machine
-  register: known
-
-- name: Ask for the same machines again
-  infrastructure.services.compute_virtual_machines:
-    ledger: fleet.db
-    virtual_machines: "{{ known.entries | map(attribute='options') }}"
-
-- name: List the web servers of one service that changed this year, with all that happened to them
-  infrastructure.services.ledger_info:
-    ledger: fleet.db
-    base_url: https://infrastructure.example.com
+    ledger: "{{ playbook_dir }}/fleet.db"
     resource: compute_virtual_machine
     names:
       - web*
@@ -119,16 +125,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 entries:
-  description: The entries that match all filters, sorted by service, module and name.
-  returned: on success
+  description: The entries that match all filters, sorted by module and name.
+  returned: on success, without O(summary)
   type: list
   elements: dict
   contains:
-    base_url:
-      description: Base URL of the service, in its canonical form.
-      type: str
-      returned: always
-      sample: https://infrastructure.example.com
     resource:
       description: The module that created or updated the asset.
       type: str
@@ -152,16 +153,6 @@ entries:
       type: str
       returned: always
       sample: unknown
-    options:
-      description:
-        - The options with which to request the asset again, from its module or as an item of the module for a list. An
-          asset that is V(done) is then kept, and nothing is sent.
-      type: dict
-      returned: always
-      sample:
-        name: web01
-        attributes:
-          cpu: 4
     sent:
       description: The body that was sent.
       type: dict
@@ -176,26 +167,30 @@ entries:
       returned: always
     settle:
       description:
-        - The shell commands that settle an entry in doubt. The first one records the asset, and lacks its id at the
-          end; the second one removes the entry, so that the next run creates the asset.
+        - The shell commands that settle an entry in doubt. The first one records the asset, once you have put its id
+          and address in place of ID and ADDRESS; the second one removes the entry, so that the next run creates the
+          asset.
         - Empty for a role, whose task may run again, and for a name that cannot be put on a command line.
         - If the URL of the ledger has a password, they take it from the environment variable
           E(INFRASTRUCTURE_SERVICES_LEDGER), which has to be set.
       type: list
       elements: str
-      returned: unless RV(entries[].state=done)
+      returned: unless RV(entries[].state=done), or the request may be in flight
       sample:
-        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/fleet.db
-          resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 asset=id='
-        - ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=/srv/fleet/fleet.db
-          resource=compute_virtual_machine base_url=https://infrastructure.example.com name=web01 state=absent'
+        - >-
+          ansible localhost -m infrastructure.services.ledger_entry -a '{"ledger": "/srv/fleet/fleet.db", "resource":
+          "compute_virtual_machine", "name": "web01", "changed_at": "2026-01-02T03:04:05Z", "asset": {"id": "ID",
+          "attributes": {"ip": "ADDRESS"}}}'
+        - >-
+          ansible localhost -m infrastructure.services.ledger_entry -a '{"ledger": "/srv/fleet/fleet.db", "resource":
+          "compute_virtual_machine", "name": "web01", "changed_at": "2026-01-02T03:04:05Z", "state": "absent"}'
     began_at:
       description: When the last attempt began, in UTC.
       type: str
       returned: always
       sample: '2026-01-02T03:04:05Z'
     changed_at:
-      description: When the entry was last written, in UTC.
+      description: When the entry was last written, in UTC; null while its request may be in flight.
       type: str
       returned: always
       sample: '2026-01-02T03:04:05Z'
@@ -209,9 +204,11 @@ entries:
       type: str
       returned: always
       sample: 4711abcdefgh
-    trace_id:
-      description: The trace id of the attempt, null when there was none.
-      type: str
+    lease_until:
+      description:
+        - Until when its request may be in flight, in seconds since 1970; null if it is not. Until then nobody else
+          sends or settles it.
+      type: int
       returned: always
     history:
       description: How each attempt ended, oldest first.
@@ -256,8 +253,7 @@ entries:
           sample: 504
         message:
           description:
-            - The message of the task when it failed, empty when it succeeded. An edit has V(by ledger_entry), a change
-              of the service URL C(by ledger_move) with both URLs.
+            - The message of the task when it failed, empty when it succeeded. An edit has V(by ledger_entry).
           type: str
           returned: always
           sample: ''
@@ -266,10 +262,11 @@ entries:
           type: float
           returned: always
           sample: 1.5
-        trace_id:
-          description: The trace id, null when there was none.
-          type: str
-          returned: always
+in_flight:
+  description: The entries among the found ones whose request may be in flight, with the same keys.
+  returned: on success, without O(summary)
+  type: list
+  elements: dict
 ledger:
   description: Location of the ledger, without a password.
   returned: on success
@@ -280,25 +277,45 @@ ledger_id:
   returned: on success
   type: str
   sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
+base_url:
+  description: Base URL of the service that the ledger belongs to; null before its first write.
+  returned: on success
+  type: str
+  sample: https://infrastructure.example.com
+serial:
+  description: The number of the last row of the history, which grows with each row; 0 if there is none.
+  returned: on success
+  type: int
+  sample: 712
 exists:
   description: Whether there is a ledger. One that does not exist has no entries, and a line on the screen says so.
   returned: on success
   type: bool
+file:
+  description: The absolute path of the file that was written, or would be in check mode.
+  returned: with O(file), if the ledger exists
+  type: str
+  sample: /srv/fleet/in_doubt.csv
 text:
   description:
     - The same for people, as lines. A table, then what to do about the entries in doubt, with the commands of the first
       five.
-    - The playbook C(infrastructure.services.show_ledger) prints it.
-  returned: on success
+    - O(table) prints it.
+  returned: on success, without O(summary)
   type: list
   elements: str
   sample:
     - '/srv/fleet/fleet.db: 1 done'
     - NAME   STATE  SINCE (UTC)       ADDRESS     TEAM
-    - compute_virtual_machine at https://infrastructure.example.com
+    - compute_virtual_machine
     - web01  done   2026-01-02 03:04  192.0.2.10  web
+oldest_in_doubt:
+  description: When the last attempt of the oldest matching entry in doubt began, in UTC; null if none is in doubt.
+  returned: on success
+  type: str
+  sample: '2026-01-02T03:04:05Z'
 counts:
-  description: How many of the listed entries are in each state.
+  description: How many of the matching entries are in each state.
   returned: on success
   type: dict
   sample:
@@ -313,8 +330,8 @@ outcome:
   sample: not_sent
 """
 
-from ansible_collections.infrastructure.services.plugins.module_utils._task.module import run_module
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import LEDGER_INFO
+from ..module_utils._task.module import run_module
+from ..module_utils._task.specs import LEDGER_INFO
 
 if __name__ == "__main__":
     run_module(LEDGER_INFO)

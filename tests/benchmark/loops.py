@@ -1,10 +1,7 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Measure the collection against ansible-core's own uri and debug: each pair in turn, inside one
 run, by medians.
 
-python tests/benchmark/loops.py [--rounds 5] [--only WORD] [--json FILE]
+python tests/benchmark/loops.py [--rounds 5] [--only WORD]
 """
 
 from __future__ import annotations
@@ -203,21 +200,15 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5, help="how often each pair is measured")
     parser.add_argument("--only", default="", help="measure only work whose name contains this")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="also write the seconds to this file"
-    )
     given = parser.parse_args()
-    held, measured = [], {}
+    held = []
     print(f"{'work':40}{'ours, s':>10}{'theirs, s':>11}{'ratio':>8}{'bar':>8}")
     with Server() as server, tempfile.TemporaryDirectory() as scratch:
         for pair in PAIRS:
             if given.only in pair.work:
                 rounds = min(pair.rounds, given.rounds)
                 ours, theirs = map(statistics.median, compare(pair, rounds, server, Path(scratch)))
-                ratio, measured[pair.work] = (
-                    pair.ratio(ours, theirs),
-                    {"ours": ours, "theirs": theirs},
-                )
+                ratio = pair.ratio(ours, theirs)
                 held.append(pair.holds(ratio))
                 limit = f"{'>=' if pair.faster else '<='} {pair.limit:g}"
                 verdict = "" if held[-1] else "  NOT HELD"
@@ -229,8 +220,6 @@ def main() -> None:
             tokens = count_tokens(server, Path(scratch))
             held.append(tokens == 1)
             print(f"{'token requests, 100 hosts, forks 10':40}{tokens:10}{'':19}{'1':>8}")
-    if given.json:
-        given.json.write_text(json.dumps(measured), "utf-8")
     sys.exit(not all(held))
 
 

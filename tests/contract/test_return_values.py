@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every run of a module returns exactly the keys that its RETURN documents for that case, in
 addition to Ansible's.
 """
@@ -14,23 +11,20 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLES,
+    VIRTUAL_MACHINES,
+)
 from emulator import faults, openapi, server
-from support import CREATE, LEAST, RESOURCES, UPDATE
-from support.front import run_module
+from support import CREATE, LEAST, OPERATION, UPDATE
+from support.front import run_module, run_plural
 from support.shapes import of_documentation, of_schema
 
 SCHEMAS = openapi.load()["components"]["schemas"]
 BODIES = {CREATE: SCHEMAS["VirtualMachineCreate"], UPDATE: SCHEMAS["ApplicationRoleUpdate"]}
 ASSETS = {CREATE: SCHEMAS["VirtualMachine"], UPDATE: SCHEMAS["ApplicationRole"]}
 TYPES = {"str": str, "int": int, "dict": dict, "list": list, "bool": bool}
-ANSIBLE = {
-    "changed",
-    "failed",
-    "msg",
-    "diff",
-    "warnings",
-    "invocation",
-}  # common return values, documented by Ansible
+ANSIBLE = {"changed", "failed", "msg", "diff", "warnings", "invocation"}  # documented by Ansible
 
 # What the service does, and what the task then reports; a failure returns what RETURN documents for
 # "always" and "valid options".
@@ -93,7 +87,7 @@ VALID = "when the options can be used"
 PLANNED = f"{SUCCESS}, in check mode"
 
 
-@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("module", OPERATION)
 @pytest.mark.parametrize("check_mode", [False, True])
 @pytest.mark.parametrize("diff", [False, True])
 def test_a_success_returns_what_is_documented(run, module, check_mode, diff):
@@ -112,21 +106,7 @@ def test_a_run_with_nothing_to_do_returns_what_is_documented(run):
     assert (result["changed"], result["outcome"]) == (False, "not_sent")
 
 
-@pytest.mark.parametrize("module", RESOURCES)
-@pytest.mark.parametrize("check_mode", [False, True])
-def test_the_trace_from_the_environment_is_returned(run, service, monkeypatch, module, check_mode):
-    monkeypatch.setenv("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-    continued = f"{VALID} and the environment has a valid TRACEPARENT"
-    result = run(module, {}, check_mode=check_mode)
-    check(module, result, ALWAYS, VALID, SUCCESS, continued, *[PLANNED] * check_mode)
-    assert result["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
-    service.api.add_fault(faults.parse({"kind": "status", "status": 403}))
-    failed = run(module, {})
-    check(module, failed, ALWAYS, VALID, continued)
-    assert failed["request_attempts"] == 1
-
-
-@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("module", OPERATION)
 @pytest.mark.parametrize("outcome", FAILURES)
 def test_a_failure_returns_what_is_documented(run, service, module, outcome):
     options = FAILURES[outcome] if "base_url" in FAILURES[outcome] else {}
@@ -142,29 +122,52 @@ def test_a_failure_returns_what_is_documented(run, service, module, outcome):
     assert result["msg"]
 
 
-@pytest.mark.parametrize("module", RESOURCES)
-@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "soon"}, {"no_such_option": 1}])
-def test_a_refused_option_returns_what_is_documented(run, module, options):
-    result = run(module, options)
+@pytest.mark.parametrize("module", OPERATION)
+def test_a_refused_option_returns_what_is_documented(run, module):
+    result = run(module, {"timeout": "soon"})
     check(module, result, ALWAYS)
     assert (result["failed"], result["outcome"], result["changed"]) == (True, "not_sent", False)
 
 
-@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("plural", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda it: it.name)
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_list_returns_what_is_documented(service, plural, check_mode):
+    service.api.reset()
+    options = {
+        "base_url": service.url,
+        "access_token": "token-of-the-tests",
+        "defaults": {"attributes": {"name": "of all"}},
+        plural.option: [{plural.key: "role-0001", "attributes": {"name": "n"}}],
+    }
+    result = run_plural(plural, options, check_mode=check_mode)
+    promised = documented(plural.name)
+    assert not result.get("failed"), result["msg"]
+    assert set(result) - ANSIBLE == set(promised) - {"not_listed"}
+    fields = promised["results"]["contains"]
+    always = {name for name, field in fields.items() if "returned" not in field}
+    (item,) = result["results"]
+    assert always <= set(item) <= set(fields)
+    assert ("plan" in item) == check_mode
+    assert item["asset"]["attributes"]["name"] == "n"
+    assert set(promised["counts"]["sample"]) <= set(result["counts"])
+    assert set(result["ansible_facts"][plural.name]) == {"role-0001"}
+
+
+@pytest.mark.parametrize("module", OPERATION)
 def test_the_asset_is_documented_with_every_field_of_the_envelope(module):
     assert of_documentation(documented(module)["asset"]) == of_schema(SCHEMAS["Envelope"])
 
 
-@pytest.mark.parametrize("module", RESOURCES)
+@pytest.mark.parametrize("module", OPERATION)
 def test_the_samples_are_what_the_document_allows(module):
-    returned, operation = documented(module), RESOURCES[module].operation
+    returned, operation = documented(module), OPERATION[module]
     asset = {
         name: field["sample"]
         for name, field in returned["asset"]["contains"].items()
         if "sample" in field
     }
     openapi.validator(ASSETS[module]).validate(asset)
-    assert set(asset["attributes"]) <= set(RESOURCES[module].attributes)
+    assert set(asset["attributes"]) <= set(OPERATION[module].resource.attributes)
     request = {name: field["sample"] for name, field in returned["request"]["contains"].items()}
     openapi.validator(BODIES[module]).validate(request["body"])
     assert request["method"] == operation.method

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The results of running the table: task results, requests, and what each ledger holds afterwards."""
 
 from __future__ import annotations
@@ -9,6 +6,7 @@ import json
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +22,7 @@ from support.wire import Last, Sent, Wire, running
 
 __all__ = ["collections", "postgres_server"]
 
-ENTRIES = "SELECT base_url, name, state FROM infrastructure_services_entry"
+ENTRIES = "SELECT name, state FROM infrastructure_services_entry"
 
 
 class Crossed(NamedTuple):
@@ -32,9 +30,7 @@ class Crossed(NamedTuple):
 
     run: Run
     service: Wire
-    entries: dict[
-        str, dict[tuple[str, str], str]
-    ]  # by ledger: the state by case of the base_url and name
+    entries: dict[str, dict[str, str]]  # by ledger: the state by name
     untouched: dict[
         str, bool
     ]  # by ledger: whether a ledger only read in check mode still does not exist
@@ -50,12 +46,17 @@ class Crossed(NamedTuple):
         """Return the requests of a task."""
         return [
             sent
-            for sent in self.service.sent_by(f"{ledger}-{machine}")
-            if ("User-Agent", form) in sent.headers
+            for sent in self.service.sent_by(ledger)
+            if machine_of(sent) == machine and ("X-Form", form) in sent.headers
         ]
 
 
-def entries_of(location: str) -> dict[tuple[str, str], str] | None:
+def machine_of(sent: Sent) -> int:
+    """Return the number of the machine that a request creates."""
+    return int(json.loads(sent.body)["name"].split("-")[1])
+
+
+def entries_of(location: str) -> dict[str, str] | None:
     """Return the entries of a ledger, read without the collection; None if there is no ledger at
     all.
     """
@@ -69,10 +70,9 @@ def entries_of(location: str) -> dict[tuple[str, str], str] | None:
     elif not any(Path(location).parent.glob(f"{Path(location).name}*")):
         return None
     else:
-        with sqlite3.connect(f"file:{location}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{location}?mode=ro", uri=True)) as connection:
             rows = connection.execute(ENTRIES).fetchall()
-        connection.close()
-    return {(base_url.rpartition("/")[2], name): state for base_url, name, state in rows}
+    return dict(rows)
 
 
 @pytest.fixture(scope="session")
@@ -92,18 +92,18 @@ def crossed(
     @cache
     def run(path: str) -> Crossed:
         directory = tmp_path_factory.mktemp(path)
-        fates = {str(case.machine): FATES[case.fate].answer for case in cases(path)}
+        fates = {case.machine: FATES[case.fate].answer for case in cases(path)}
 
         def choose(sent: Sent) -> bytes:
-            told = fates[sent.case.rpartition("-")[2]]
+            told = fates[machine_of(sent)]
             return told(json.loads(sent.body)["name"]) if told else Last()
 
         ledgers = {"none": {}}
         ledgers["sqlite"] = {
-            name: str(directory / f"{name}.db") for name in ("ledger", "untouched")
+            name: str(directory / f"{name}.db") for name in ("ledger", "unreached", "untouched")
         }
         ledgers["postgresql"] = {
-            name: schema_in(postgres_server) for name in ("ledger", "untouched")
+            name: schema_in(postgres_server) for name in ("ledger", "unreached", "untouched")
         }
         with running(choose) as service:
             ansible = Ansible(directory, collections, "", "local", inventory(ledgers))
@@ -119,7 +119,10 @@ def crossed(
             name: {key: entries_of(location) for key, location in kept.items()}
             for name, kept in ledgers.items()
         }
-        entries = {name: kept.get("ledger") or {} for name, kept in found.items()}
+        entries = {
+            name: {**(kept.get("ledger") or {}), **(kept.get("unreached") or {})}
+            for name, kept in found.items()
+        }
         return Crossed(
             done,
             service,

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One playbook for each path: its hosts are the ledgers, its tasks the cases."""
 
 from __future__ import annotations
@@ -48,8 +45,9 @@ def playbook(path: str, service: str, nobody: str) -> str:
 def task(path: str, case: Case) -> dict[str, Any]:
     """Return the task of a case."""
     at = "nobody" if case.fate == "unreachable" else "service"
-    url = f"{{{{ {at} }}}}/{{{{ inventory_hostname }}}}-{case.machine}"
-    ledger = "untouched" if case.form == "check" else "ledger"
+    url = f"{{{{ {at} }}}}/{{{{ inventory_hostname }}}}"
+    ledger = "ledger" if at == "service" else "unreached"  # each belongs to one service
+    ledger = "untouched" if case.form == "check" else ledger
     token = f"token-of-{case.machine}" + ("-{{ item }}" if case.items else "")
     keywords = {
         "until": {
@@ -65,7 +63,7 @@ def task(path: str, case: Case) -> dict[str, Any]:
     given = {
         "name": f"vm-{case.machine}" + ("-{{ item }}" if case.items else ""),
         "attributes": {"cpus" if case.fate == REFUSED else "cpu": CPU},
-        "http_agent": case.form,
+        "headers": {"X-Form": case.form},
         "retries": 0,
         "retry_max_delay": 0,
     }

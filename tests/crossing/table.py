@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The required result of a creation: on every path, with every ledger, whatever the service
 answers, in every form.
 
@@ -90,10 +87,11 @@ FATES = {
     "unreachable": Fate(None, Expected("not_sent", True, False, says=("refused",))),
 }
 REFUSED = "bad option"
+UNREPEATABLE = Expected("not_sent", True, False, says=("until", "without a ledger"))
 NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
 NEXT_STEPS = {
-    "unknown": ("ledger_entry", "absent", "force"),
+    "unknown": ("ledger_entry", "absent", "look again later"),
     "accepted": ("ledger_entry", "exists"),
 }
 
@@ -103,8 +101,10 @@ def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
     a loop.
     """
     once = _once(path, ledger, fate)
+    if form == "until" and ledger == "none":
+        return UNREPEATABLE
     if form == "until":
-        return _until(once, attempts(path))
+        return _until(once, attempts(path), state_after(path, fate))
     state = state_after(path, fate) if ledger != "none" else None
     if state and form in ("again", "plan"):
         return _known(once, state)
@@ -126,15 +126,13 @@ def _once(path: str, ledger: str, fate: str) -> Expected:
     return FATES[fate].expected if is_found_here else NOWHERE
 
 
-def _until(once: Expected, attempts: int) -> Expected:
-    """Return the result under a condition that is never met: nothing is created twice, and the
-    effect is reported.
+def _until(once: Expected, attempts: int, state: str | None) -> Expected:
+    """Return the result under a condition that is never met: the ledger answers each later attempt
+    as any further task.
     """
-    may_have_happened = once.outcome in ("accepted", "unknown")
-    says = ("until",) if may_have_happened and once.failed else once.says
-    return once._replace(
-        failed=True, says=says, requests=once.requests * (1 if may_have_happened else attempts)
-    )
+    if state:
+        return _known(once, state)._replace(failed=True, requests=1)
+    return once._replace(requests=once.requests * attempts)
 
 
 def _known(once: Expected, state: str) -> Expected:
@@ -168,7 +166,7 @@ def items(path: str) -> int:
 
 
 def attempts(path: str) -> int:
-    """Return how often `until` tries; the third attempt repeats what the second one reported."""
+    """Return how often `until` tries."""
     return 2 if path == "become" else 3
 
 

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every way that Ansible runs a task, crossed with every ledger, every fate of the request and
 every form of a task.
 """
@@ -10,7 +7,17 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from crossing.table import LEDGERS, PATHS, Case, cases, created, expected, predicted, state_after
+from crossing.table import (
+    CPU,
+    LEDGERS,
+    PATHS,
+    Case,
+    cases,
+    created,
+    expected,
+    predicted,
+    state_after,
+)
 
 # Each path is one run of a minute or more, so make test covers only the first.
 MARKS = dict.fromkeys(PATHS[1:], pytest.mark.matrix)
@@ -35,6 +42,14 @@ def asset(kind: str, name: str, fate: str) -> dict | None:
     return created(name, *([CPU_OF_WARNING] if fate == "warning" else [])) if kind else None
 
 
+def known_of(found: dict | None, kind: str) -> dict | None:
+    """Return an envelope; of a predicted one without the attributes that only the service knows."""
+    if found is None or kind != "predicted":
+        return found
+    attributes = found["attributes"].items()
+    return {**found, "attributes": {name: value for name, value in attributes if value == CPU}}
+
+
 @pytest.mark.parametrize(("path", "ledger", "case"), CASES)
 def test_a_task_reports_what_happened(crossed, path: str, ledger: str, case: Case):
     want = expected(path, ledger, case.fate, case.form)
@@ -48,7 +63,7 @@ def test_a_task_reports_what_happened(crossed, path: str, ledger: str, case: Cas
             bool(result.get("unreachable")),
         )
         assert known == (want.outcome, want.failed, want.changed, want.unreachable), result
-        assert result.get("asset") == asset(want.asset, name, case.fate)
+        assert known_of(result.get("asset"), want.asset) == asset(want.asset, name, case.fate)
         assert [word for word in want.says if word not in result.get("msg", "")] == [], result
         assert any(want.warns in str(warning) for warning in result.get("warnings", [""])), result
         facts = result.get("ansible_facts", {}).get("compute_virtual_machine")
@@ -76,11 +91,11 @@ def test_the_ledger_records_it(crossed, path: str, ledger: str, case: Case):
         assert crossed(path).untouched[ledger]
         return
     state = state_after(path, case.fate) if ledger != "none" else None
-    key = f"{ledger}-{case.machine}"
+    machine = f"vm-{case.machine}-"
     known = {
         name: state
-        for (where, name), state in crossed(path).entries[ledger].items()
-        if where == key
+        for name, state in crossed(path).entries[ledger].items()
+        if f"{name}-".startswith(machine)
     }
     assert known == (dict.fromkeys(case.names(), state) if state else {})
 

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the table leaves out: modules that do not start or do not answer, and keywords that change
 how a task runs.
 
@@ -49,6 +46,7 @@ DONE = {
     "requests": (1, 1),
     "state": "done",
 }
+BROKEN = {"ansible_python_interpreter": "/bin/false", "ansible_connection": "process"}
 NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
 ROWS = {
     "no interpreter": Row(
@@ -65,6 +63,16 @@ ROWS = {
         NOT_SENT,
         says=("requires Python",),
     ),
+    # Only the module would tell how it ended, so the entry stays an intent.
+    "broken interpreter": Row({"vars": BROKEN}, UNKNOWN, state="intent", says=("no result",)),
+    # With a ledger the controller has the plan, which is all that check mode needs.
+    "broken, checked": Row({"vars": BROKEN, "check_mode": True}, NOT_SENT, (True, False)),
+    # Only the shell that runs before the module proves that nothing was sent.
+    "no shell": Row(
+        {"vars": {"ansible_shell_executable": "/bin/false", "ansible_connection": "process"}},
+        NOT_SENT,
+        says=("No shell can be run",),
+    ),
     "no such user": Row(
         {"become": True, "become_method": "myself", "become_user": "nobody"},
         NOT_SENT,
@@ -79,7 +87,7 @@ ROWS = {
         {"vars": {"ansible_connection": "away", "ansible_away": "late"}},
         UNKNOWN,
         requests=(1, 1),
-        state="unknown",
+        state="intent",
         says=("reset",),
     ),
     "async": Row({"async": 60, "poll": 1}, ("accepted", "not_sent"), (False, True), (1, 0)),
@@ -95,7 +103,7 @@ ROWS = {
 def task(number: int, name: str, row: Row) -> dict:
     given = {
         "name": f"vm-{number}",
-        "base_url": f"{{{{ service }}}}/{{{{ inventory_hostname }}}}-{number}",
+        "base_url": "{{ service }}/{{ inventory_hostname }}",
         "access_token": "{{ token }}",
         "retries": 0,
         "ledger": "{{ ledger | default(omit) }}",
@@ -108,12 +116,11 @@ def ran(collections, tmp_path_factory):
     """Run all rows; return the run, the service, and the ledger's entries."""
     directory = tmp_path_factory.mktemp("keywords")
     (directory / "password").write_text(PASSWORD)
-    slow = {str(number) for number, row in enumerate(ROWS.values()) if row.slow}
+    slow = {f"vm-{number}" for number, row in enumerate(ROWS.values()) if row.slow}
 
     def choose(sent):
-        if sent.case.rpartition("-")[2] in slow:
-            return Silence()
-        return answer(201, created(json.loads(sent.body)["name"]) | {"attributes": {}})
+        name = json.loads(sent.body)["name"]
+        return Silence() if name in slow else answer(201, created(name) | {"attributes": {}})
 
     ledger = str(directory / "ledger.db")
     hosts = {"all": {"hosts": {"none": {}, "sqlite": {"ledger": ledger}}}}
@@ -158,7 +165,8 @@ def test_the_task_reports_what_happened(ran, name, host):
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", ROWS)
 def test_the_service_receives_the_right_requests(ran, name, host):
-    sent = ran[1].sent_by(f"{host}-{list(ROWS).index(name)}")
+    machine = f"vm-{list(ROWS).index(name)}"
+    sent = [each for each in ran[1].sent_by(host) if json.loads(each.body)["name"] == machine]
     assert len(sent) == ROWS[name].requests[host == "sqlite"]
     token = "token-in-the-vault" if name == "vault" else "token-of-the-rows"
     assert all(("Authorization", f"Bearer {token}") in request.headers for request in sent)
@@ -167,7 +175,7 @@ def test_the_service_receives_the_right_requests(ran, name, host):
 @pytest.mark.parametrize("name", ROWS)
 def test_the_ledger_records_it(ran, name):
     number = list(ROWS).index(name)
-    assert ran[2].get((f"sqlite-{number}", f"vm-{number}")) == ROWS[name].state
+    assert ran[2].get(f"vm-{number}") == ROWS[name].state
 
 
 def test_no_traceback(ran):

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plural module, and a service with two spellings: paths and ledgers crossed with fates, in one
 run.
 """
@@ -51,8 +48,6 @@ FATES = {
     "unreachable": Fate(None, ("not_sent",) * 3, "not_sent", 0, says="refused"),
 }
 CASES = list(product(PATHS, LEDGERS, FATES))
-# The ledger compares the spellings before a module starts, so one case becomes another user.
-SPELLED = [*(("worker", ledger) for ledger in LEDGERS), ("become", "sqlite")]
 REFUSED = Fate(
     None, (), "not_sent", 0, says="delegate_to"
 )  # outcomes could only be recorded at the end
@@ -67,35 +62,15 @@ def of_list(path: str, fate: str) -> dict:
     at = "nobody" if fate == "unreachable" else "service"
     machines = [{"name": f"{path}-{fate}-{name}", "attributes": {"cpu": CPU}} for name in NAMES]
     given = {
-        "base_url": f"{{{{ {at} }}}}/{path}-{{{{ inventory_hostname }}}}-{fate}",
+        "base_url": f"{{{{ {at} }}}}/{{{{ inventory_hostname }}}}",
         "virtual_machines": machines,
         "concurrency": 1,
         "retries": 0,
         "retry_max_delay": 0,
-        "ledger": "{{ ledger | default(omit) }}",
+        # Each belongs to one service.
+        "ledger": f"{{{{ {'ledger' if at == 'service' else 'unreached'} | default(omit) }}}}",
     }
     return {"name": f"{path} {fate}", **KEYWORDS[path], f"{MODULE}s": given}
-
-
-def of_spellings(path: str) -> list[dict]:
-    """Return the tasks that create one machine at two spellings of a service's URL, then again at
-    the second one.
-    """
-    given = {"name": f"{path}-spelled", "ledger": "{{ spelled | default(omit) }}"}
-    urls = {"first": "{{ service }}", "second": "{{ service | replace('127.0.0.1', 'localhost') }}"}
-    hosts = [ledger for where, ledger in SPELLED if where == path]
-    return [
-        {
-            "name": f"{path} {when}",
-            **KEYWORDS[path],
-            "when": f"inventory_hostname in {hosts}",
-            MODULE: {
-                **given,
-                "base_url": f"{urls.get(when, urls['second'])}/{path}-{{{{ inventory_hostname }}}}",
-            },
-        }
-        for when in ("first", "second", "again")
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +79,10 @@ def ran(collections, postgres_server, nobody, tmp_path_factory):
     directory = tmp_path_factory.mktemp("lists")
 
     def choose(sent):
-        fate = FATES.get(sent.case.rpartition("-")[2], FATES["ok"])
-        return fate.answer(json.loads(sent.body)["name"])
+        name = json.loads(sent.body)["name"]
+        return FATES[name.split("-")[1]].answer(name)
 
-    kinds = ("ledger", "spelled")
+    kinds = ("ledger", "unreached")
     ledgers = {
         "none": {},
         "sqlite": {kind: str(directory / f"{kind}.db") for kind in kinds},
@@ -119,17 +94,18 @@ def ran(collections, postgres_server, nobody, tmp_path_factory):
             "gather_facts": False,
             "ignore_errors": True,
             "vars": {"service": service.url, "nobody": nobody},
-            "tasks": [
-                *(of_list(path, fate) for path, fate in product(PATHS, FATES)),
-                *(task for path in PATHS for task in of_spellings(path)),
-            ],
+            "tasks": [of_list(path, fate) for path, fate in product(PATHS, FATES)],
         }
         ansible = Ansible(directory, collections, service.url, "local", inventory(ledgers))
         run = ansible.playbook(json.dumps([play]) + "\n", "--forks", "3", ANSIBLE_PIPELINING="true")
     return (
         run,
         service,
-        {name: entries_of(kept["ledger"]) for name, kept in ledgers.items() if kept},
+        {
+            name: {**(entries_of(kept["ledger"]) or {}), **(entries_of(kept["unreached"]) or {})}
+            for name, kept in ledgers.items()
+            if kept
+        },
     )
 
 
@@ -157,40 +133,17 @@ def test_a_list_reports_what_happened_to_each(ran, path, ledger, fate):
     assert result.get("ansible_facts", {}).get("compute_virtual_machines", {}) == (
         made if is_ok else {}
     )
-    assert len(ran[1].sent_by(f"{path}-{ledger}-{fate}")) == want.requests
+    names = [json.loads(sent.body)["name"] for sent in ran[1].sent_by(ledger)]
+    assert len([name for name in names if name.startswith(f"{path}-{fate}-")]) == want.requests
 
 
 @pytest.mark.parametrize(("path", "ledger", "fate"), [case for case in CASES if case[1] != "none"])
 def test_the_ledger_records_each(ran, path, ledger, fate):
-    want, key = expected(path, ledger, fate), f"{path}-{ledger}-{fate}"
-    known = {name: state for (where, name), state in ran[2][ledger].items() if where == key}
+    want, mine = expected(path, ledger, fate), f"{path}-{fate}-"
+    known = {name: state for name, state in ran[2][ledger].items() if name.startswith(mine)}
     assert known == {
         f"{path}-{fate}-{name}": want.state for name in NAMES[: want.requests] if want.state
     }
-
-
-@pytest.mark.parametrize(("path", "ledger"), SPELLED)
-def test_a_second_spelling_of_a_service_raises_a_warning(ran, path, ledger):
-    first, second, again = (
-        result_of(ran, ledger, f"{path} {when}") for when in ("first", "second", "again")
-    )
-    outcome = "accepted" if ledger == "none" else "not_sent"
-    assert [first["outcome"], second["outcome"], again["outcome"]] == [
-        "accepted",
-        "accepted",
-        outcome,
-    ]
-    assert len(ran[1].sent_by(f"{path}-{ledger}")) == (3 if ledger == "none" else 2)
-    assert not first.get("warnings")
-    assert not again.get("warnings")
-    told = " ".join(second.get("warnings", []))
-    place = f"{ran[1].url}/{path}-{ledger}"
-    assert (
-        told == ""
-        if ledger == "none"
-        else f"virtual machine {path}-spelled: the ledger has one" in told
-    )
-    assert (place in told) is (ledger != "none")
 
 
 def test_no_traceback(ran):

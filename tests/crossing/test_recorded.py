@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the ledger has recorded of a role has the same effect in the worker and on a target,
 whatever came back.
 """
@@ -36,7 +33,7 @@ def results(collections, tmp_path_factory) -> dict[str, dict]:
         for send in SENDS:
             base = {
                 "id": "role",
-                "ledger": str(directory / "l.db"),
+                "ledger": str(directory / f"{path}-{send}.db"),
                 "base_url": f"{{{{ service }}}}/{path}-{send}",
             }
             tasks += [

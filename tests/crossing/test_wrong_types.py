@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every option at every level with a value of every wrong type, as a module; in the worker one
 option of each kind.
 
@@ -18,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support import LEAST, RESOURCES, SPECS
+from support import LEAST, OPERATION, SPECS
 from support.front import run_module
 from support.running import Ansible
 from support.shapes import put
@@ -166,7 +163,7 @@ def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict
             "check_mode": True,
             "ignore_errors": True,
         }
-        for name in RESOURCES
+        for name in OPERATION
     ]
     chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
     cases = {
@@ -175,7 +172,7 @@ def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict
             for case in chosen
             if case.resource == name
         ]
-        for name in RESOURCES
+        for name in OPERATION
     }
     directory = tmp_path_factory.mktemp("wrong")
     variables = directory / "variables.json"

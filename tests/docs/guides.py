@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reads the examples from README.md and from the guides in docs/docsite.
 
 A code block with a caption, or in Markdown one that starts with `# NAME.yml`, is a file of that

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The scripts of docs/ci/github.yml: the plan of which request is carried out, and which comment it
 leaves.
 """
@@ -9,56 +6,111 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from ecosystem.workflows import CHECKOUT, Repository
-from support.databases import postgres_server, reader_of, schema_in
-from support.running import BIN, TOKEN
-from support.waiting import until
-
-__all__ = ["postgres_server"]
+import yaml
+from support.checkout import CHECKOUT
+from support.running import BIN
 
 MARK = "<!-- fleet: the plan -->"
 HEAD, COMMIT, OTHER = "a" * 40, "b" * 40, "c" * 40
-FETCH, APPLY = "Fetch the plan that was approved", "Carry it out"
-FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
+PLAN = "fleet.plan.json"
+FETCH = "Fetch the plan that was approved"
+COMMENT = "Comment, in place of the comment on an earlier plan"
+WORKFLOW = yaml.safe_load((CHECKOUT / "docs/ci/github.yml").read_text(encoding="utf-8"))
+STEPS = {step["name"]: step for job in WORKFLOW["jobs"].values() for step in job["steps"]}
+VALUES = {
+    "github.token": "token-of-the-job",
+    "github.repository": "team/fleet",
+    "github.server_url": "https://github.com",
+    "github.run_id": "100",
+    "github.event.pull_request.number": "7",
+}
 needs_jq = pytest.mark.skipif(
     not shutil.which("jq"), reason="jq is not installed; gh has it inside"
 )
 
 
+class Repository:
+    """A repository with a merged pull request 7, and a directory in which its steps run."""
+
+    def __init__(self, directory: Path) -> None:
+        self.workspace, self._state = directory / "workspace", directory / "github.json"
+        self._kept, self._gh = directory / "kept", directory / "bin/gh"
+        self.workspace.mkdir()
+        self._gh.parent.mkdir()
+        fake = Path(__file__).with_name("gh.py")
+        self._gh.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} "$@"\n')
+        self._gh.chmod(0o755)
+        pull = {"number": 7, "merged_at": "2026", "merge_commit_sha": COMMIT, "head": {"sha": HEAD}}
+        state = {"pulls": {COMMIT: [pull]}, "artifacts": [], "comments": [], "runs": []}
+        self._state.write_text(json.dumps({"kept": str(self._kept), **state}))
+
+    @property
+    def state(self) -> dict:
+        """What GitHub knows."""
+        return json.loads(self._state.read_text())
+
+    def change(self, **changes: object) -> None:
+        """Change what GitHub knows."""
+        self._state.write_text(json.dumps({**self.state, **changes}))
+
+    def keep(self, name: str, file: str, text: str, head: str = HEAD) -> None:
+        """Keep an artifact with one file, as a run for this commit does."""
+        artifacts = self.state["artifacts"]
+        number, run = len(artifacts) + 1, {"head_sha": head}
+        artifact = {"id": number, "name": name, "expired": False, "workflow_run": run}
+        self.change(artifacts=[*artifacts, artifact])
+        (self._kept / str(number)).mkdir(parents=True)
+        (self._kept / str(number) / file).write_text(text)
+
+    def run(self, name: str, **variables: str) -> subprocess.CompletedProcess:
+        """Run the script of a step as `shell: bash` does, with the variables that it is given."""
+        assert WORKFLOW["defaults"]["run"]["shell"] == "bash"
+        given = {
+            variable: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], value)
+            for variable, value in STEPS[name]["env"].items()
+        }
+        environment = {
+            "HOME": str(self.workspace.parent),
+            "PATH": f"{self._gh.parent}:{BIN}:{os.environ['PATH']}",
+            "GITHUB_RUN_ID": "100",
+            "GITHUB_RUN_NUMBER": "1",
+            "GITHUB_STATE": str(self._state),
+            **given,
+            **variables,
+        }
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[name]["run"]],
+            cwd=self.workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+
 @pytest.fixture
 def repository(tmp_path) -> Repository:
-    """A repository with a merged pull request 7."""
-    found = Repository(tmp_path, {"PATH": f"{BIN}:{os.environ['PATH']}"})
-    found.push({"fleet.yml": FLEET})
-    found.merge(7, HEAD, COMMIT)
-    return found
-
-
-def plan_of(repository: Repository, number: int, head: str, text: str = "{}") -> None:
-    """Keep a plan, as the job `plan` of a pull request does."""
-    (repository.workspace / "fleet.plan.json").write_text(text)
-    given = {"name": f"plan-{number}", "path": "fleet.plan.*"}
-    repository.keep(given, {}, {"head": head}, "plan")
-    (repository.workspace / "fleet.plan.json").unlink()
-
-
-def approved(repository: Repository) -> Path:
-    return repository.workspace / "approved/fleet.plan.json"
+    return Repository(tmp_path)
 
 
 @needs_jq
 def test_the_plan_of_the_merged_request_is_fetched(repository):
-    plan_of(repository, 7, HEAD, '{"old": 1}')
-    plan_of(repository, 7, HEAD, '{"new": 1}')
-    plan_of(repository, 7, OTHER, '{"earlier commit": 1}')
-    plan_of(repository, 8, OTHER, '{"other request": 1}')
-    ended = repository.start("apply", FETCH, sha=COMMIT)
-    assert ended.is_ok, ended.output
-    assert json.loads(approved(repository).read_text()) == {"new": 1}
+    repository.keep("plan-7", PLAN, '{"old": 1}')
+    repository.keep("plan-7", PLAN, '{"new": 1}')
+    repository.keep("plan-7", PLAN, '{"earlier commit": 1}', OTHER)
+    repository.keep("plan-8", PLAN, '{"other request": 1}', OTHER)
+    ended = repository.run(FETCH, GITHUB_SHA=COMMIT)
+    assert ended.returncode == 0, ended.stdout
+    assert json.loads((repository.workspace / "approved" / PLAN).read_text()) == {"new": 1}
 
 
 @needs_jq
@@ -74,9 +126,9 @@ def test_the_plan_of_the_merged_request_is_fetched(repository):
     ],
 )
 def test_without_the_plan_of_the_merged_request_nothing_is_sent(repository, case, said):
-    plan_of(repository, 8 if case == "of another request" else 7, HEAD)
+    repository.keep("plan-8" if case == "of another request" else "plan-7", PLAN, "{}")
     if case == "of an earlier commit":
-        plan_of(repository, 7, OTHER)
+        repository.keep("plan-7", PLAN, "{}", OTHER)
         repository.change(artifacts=repository.state["artifacts"][1:])
     if case == "expired":
         (artifact,) = repository.state["artifacts"]
@@ -86,11 +138,11 @@ def test_without_the_plan_of_the_merged_request_nothing_is_sent(repository, case
     if case == "outdated":
         repository.change(runs=[{"number": 9}])
     sha = OTHER if case in ("direct push", "contained") else COMMIT
-    ended = repository.start("apply", FETCH, sha=sha, run_number="3")
-    assert not ended.is_ok
-    assert ended.output.startswith(f"::error::{said}")
-    assert ended.output.endswith("Nothing was sent.\n")
-    assert not approved(repository).exists()
+    ended = repository.run(FETCH, GITHUB_SHA=sha, GITHUB_RUN_NUMBER="3")
+    assert ended.returncode
+    assert ended.stdout.startswith(f"::error::{said}")
+    assert ended.stdout.endswith("Nothing was sent.\n")
+    assert not (repository.workspace / "approved").exists()
 
 
 @needs_jq
@@ -99,11 +151,9 @@ def test_a_comment_replaces_its_predecessor_and_nothing_else(repository):
     bot = {"id": 2, "user": {"type": "Bot"}, "body": "coverage: 3 %"}
     repository.change(comments=[person, bot])
     for number in range(2):
-        (repository.workspace / "comment.md").write_text(f"plan {number}\n")
-        given = {"name": "comment", "path": "comment.md"}
-        repository.keep(given, {}, {}, "plan")
-        ended = repository.start("comment")
-        assert ended.is_ok, ended.output
+        repository.keep("comment", "comment.md", f"plan {number}\n")
+        ended = repository.run(COMMENT)
+        assert ended.returncode == 0, ended.stdout
     assert [each["body"] for each in repository.state["comments"]] == [
         person["body"],
         bot["body"],
@@ -113,157 +163,9 @@ def test_a_comment_replaces_its_predecessor_and_nothing_else(repository):
 
 @needs_jq
 def test_a_plan_that_failed_before_it_began_is_commented(repository):
-    ended = repository.start("comment")
-    assert ended.is_ok, ended.output
+    ended = repository.run(COMMENT)
+    assert ended.returncode == 0, ended.stdout
     (comment,) = repository.state["comments"]
     assert comment["body"] == (
         f"{MARK}\n**The plan failed** before it began: https://github.com/team/fleet/actions/runs/100\n"
     )
-
-
-class Story:
-    """A repository with a service and a ledger in PostgreSQL."""
-
-    def __init__(self, repository: Repository, url: str, ledger: str, reader: str) -> None:
-        self.repository = repository
-        repository.base_url = url
-        repository.secrets = {
-            "": {"PLAN_LEDGER": reader},
-            "production": {"ACCESS_TOKEN": TOKEN, "LEDGER": ledger},
-        }
-
-    def plan(self, number: int, head: str, fleet: str) -> tuple[bool, str, str]:
-        """Open a pull request; return whether the plan is fine, its log and the comment."""
-        self.repository.push({"fleet.yml": fleet})
-        self.repository.change(comments=[])
-        ended = self.repository.start("plan", number=str(number), head=head)
-        self.repository.start("comment", number=str(number))
-        (comment,) = self.repository.state["comments"]
-        return ended.is_ok, ended.output, comment["body"]
-
-    def merge(self, number: int, head: str, fleet: str, run_number: int) -> tuple[bool, str]:
-        """Merge it; return whether the run is fine, and its log."""
-        commit = head[::-1]
-        self.repository.merge(number, head, commit)
-        self.repository.push({"fleet.yml": fleet})
-        ended = self.repository.start("apply", sha=commit, run_number=str(run_number))
-        if ended.is_ok:
-            runs = [{"number": run_number}, *self.repository.state["runs"]]
-            self.repository.change(runs=sorted(runs, key=lambda run: -run["number"]))
-        return ended
-
-
-def fleet_of(*names: str) -> str:
-    """Return a playbook like docs/ci/fleet.yml for these machines."""
-    head, _old, rest = FLEET.partition("          - name: shop01\n")
-    machines = "".join(f"          - name: {name}\n" for name in names)
-    return head + machines + rest[rest.index("        fleet_application_role_defaults") :]
-
-
-@pytest.fixture
-def story(tmp_path, collections, service, postgres_server, ansible_once) -> Story:
-    ledger = schema_in(postgres_server)
-    variables = {
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "ANSIBLE_COLLECTIONS_PATH": str(collections),
-        "ANSIBLE_HOME": str(tmp_path / "home"),
-        "ANSIBLE_LOCALHOST_WARNING": "false",
-    }
-    directory = tmp_path / "github"
-    directory.mkdir()
-    told = Story(Repository(directory, variables), service.url, ledger, reader_of(ledger))
-    empty = '{"fleet_virtual_machines": [], "fleet_application_roles": []}'
-    ansible_once.playbook(FLEET, "-e", empty, INFRASTRUCTURE_SERVICES_LEDGER=ledger).ok()
-    return told
-
-
-@needs_jq
-@pytest.mark.stress
-def test_a_role_that_may_only_read_plans_without_a_token_and_the_merge_carries_it_out(
-    story, service
-):
-    is_ok, log, comment = story.plan(7, HEAD, FLEET)
-    assert is_ok, log
-    assert "virtual machines: 3 to create" in log
-    assert comment.startswith(f"{MARK}\n")
-    assert "3 to create" in comment
-    assert "failed" not in comment
-    environment = story.repository.environment(
-        "plan", story.repository.workflow["jobs"]["plan"]["steps"][2], {}, {}
-    )
-    assert "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN" not in environment
-    assert service.conversation() == []
-
-    is_ok, log = story.merge(7, HEAD, FLEET, 1)
-    assert is_ok, log
-    assert "3 created" in log
-    is_ok, log = story.merge(7, HEAD, FLEET, 1)  # run again
-    assert is_ok, log
-    assert "3 unchanged" in log
-    assert len(service.conversation()) == 3
-
-    # A role that may only read cannot record: whoever removes --check there sends nothing.
-    ended = story.repository.start("plan", "Plan", number="7")
-    assert ended.is_ok
-    story.repository.workflow["jobs"]["plan"]["steps"][2]["run"] = "ansible-playbook fleet.yml"
-    story.repository.workflow["jobs"]["plan"]["steps"][2]["env"][
-        "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN"
-    ] = TOKEN
-    story.repository.push({"fleet.yml": fleet_of("shop04")})
-    ended = story.repository.start("plan", "Plan", number="7")
-    assert not ended.is_ok
-    assert "the role of the URL lacks" in ended.output
-    assert len(service.conversation()) == 3
-
-
-@needs_jq
-@pytest.mark.stress
-def test_a_failing_plan_leaves_a_comment_that_says_why(story, service):
-    is_ok, log, comment = story.plan(7, HEAD, FLEET.replace("cpu: 8", "cpus: 8"))
-    assert not is_ok
-    assert "**The plan failed**" in comment
-    assert "cpus" in comment
-    assert [each["name"] for each in story.repository.state["artifacts"]] == ["comment"]
-    is_ok, log = story.merge(7, HEAD, FLEET, 1)
-    assert not is_ok
-    assert "Pull request 7 was merged without a plan" in log
-    assert service.conversation() == []
-
-
-@needs_jq
-@pytest.mark.stress
-def test_two_merges_whose_plans_do_not_know_each_other(story, service):
-    """The second is refused until the first has been carried out, and an old one is not repeated."""
-    first, second = fleet_of("a1"), fleet_of("b1")
-    both = fleet_of("a1", "b1")
-    assert story.plan(7, HEAD, first)[0]
-    assert story.plan(8, OTHER, second)[0]
-    is_ok, log = story.merge(8, OTHER, both, 2)
-    assert not is_ok
-    assert "a1: the plan does not send it" in log
-    assert service.conversation() == []
-    assert story.merge(7, HEAD, first, 1).is_ok
-    ended = story.merge(8, OTHER, both, 2)
-    assert ended.is_ok, ended.output
-    assert "1 created, 1 unchanged" in ended.output
-    ended = story.merge(7, HEAD, first, 1)
-    assert not ended.is_ok
-    assert "Run 2 has applied a newer commit" in ended.output
-    assert sorted(body["name"] for body in service.bodies()) == ["a1", "b1"]
-
-
-@needs_jq
-@pytest.mark.stress
-def test_a_run_that_was_cancelled_leaves_a_doubt_and_sends_nothing_twice(story, service):
-    fleet = fleet_of("a1")
-    assert story.plan(7, HEAD, fleet)[0]
-    story.repository.merge(7, HEAD, COMMIT)
-    assert story.repository.start("apply", FETCH, sha=COMMIT).is_ok
-    service.settings(delay={"create_virtual_machine": 60})
-    story.repository.cancelled("apply", APPLY, lambda: until(service.conversation), sha=COMMIT)
-    service.settings(delay={})
-    ended = story.merge(7, HEAD, fleet, 1)
-    assert not ended.is_ok
-    assert "in doubt" in ended.output
-    assert "infrastructure.services.in_doubt" in ended.output
-    assert len(service.conversation()) == 1

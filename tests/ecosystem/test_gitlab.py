@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pipeline of docs/ci in a local runner of GitLab's pipelines, with the ledger in PostgreSQL."""
 
 from __future__ import annotations
@@ -9,14 +6,11 @@ import csv
 import json
 import os
 import re
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 from ecosystem.conftest import git
 from faults.behaviors import whole
@@ -24,7 +18,6 @@ from support.checkout import CHECKOUT
 from support.databases import postgres_server, reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
-from support.waiting import until
 
 __all__ = ["postgres_server"]
 
@@ -42,16 +35,16 @@ FLEET_LIST = FLEET[
     )
 ]
 LISTED = [f"vm{number}" for number in range(5)]
-REQUEST, LATER = 7, 8  # the numbers of the merge requests
+REQUEST = 7  # the number of the merge request
 PROJECT = "/api/v4/projects/1"
 COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
 MARK = "<!-- fleet: the plan -->"
-EMPTY = '{"fleet_virtual_machines": [], "fleet_application_roles": []}'  # as on the page
 FIRST = """
 - hosts: localhost
   gather_facts: false
   tasks:
-    - infrastructure.services.compute_virtual_machine: {name: vm0, attributes: {cpu: 4}, ledger: fleet.db}
+    - infrastructure.services.compute_virtual_machine:
+        {name: vm0, attributes: {cpu: 4}, ledger: '{{ playbook_dir }}/fleet.db'}
 """
 
 
@@ -60,8 +53,8 @@ class GitLab:
 
     def __init__(self) -> None:
         self.notes: list[dict] = [{"id": 1, "body": "Looks good"}]  # of the one of REQUEST
-        self.merges: dict[str, int] = {}  # the merge request that each commit has merged
-        self.plans: dict[int, bytes] = {}  # of the merge requests; one that has expired is gone
+        self.merged = ""  # the commit that has merged it
+        self.plan: bytes | None = None  # None once it has expired
 
     def script(self, peer: Peer) -> bool:
         """Answer one request."""
@@ -73,20 +66,22 @@ class GitLab:
 
     def _answer(self, request: Received) -> tuple[str, bytes]:
         path, _question, _query = request.path.partition("?")
-        answers: dict[str, object] = {COMMENTS: self.notes}
-        for number in (REQUEST, LATER):
-            if path == f"{PROJECT}/jobs/{number}1/artifacts/fleet.plan.json":
-                found = number in self.plans
-                return ("200 OK", self.plans[number]) if found else ("404 Not Found", b"{}")
-            answers[f"{PROJECT}/merge_requests/{number}"] = {"head_pipeline": {"id": number}}
-            answers[f"{PROJECT}/pipelines/{number}/jobs"] = [
-                {"id": int(f"{number}1"), "name": "plan"},
-                {"id": int(f"{number}2"), "name": "other"},
-            ]
+        if path == f"{PROJECT}/jobs/71/artifacts/fleet.plan.json":
+            return ("200 OK", self.plan) if self.plan else ("404 Not Found", b"{}")
         if path.startswith(COMMENTS) and request.method != "GET":
             return "200 OK", json.dumps(self._write(path, json.loads(request.body))).encode()
+        none = dict(squash_commit_sha=None, sha="f" * 40)
+        merge = {"iid": REQUEST, "state": "merged", "merge_commit_sha": self.merged, **none}
+        answers: dict[str, object] = {
+            COMMENTS: self.notes,
+            f"{PROJECT}/merge_requests/{REQUEST}": {"head_pipeline": {"id": 70}},
+            f"{PROJECT}/pipelines/70/jobs": [
+                {"id": 71, "name": "plan"},
+                {"id": 72, "name": "other"},
+            ],
+        }
         if path.startswith(f"{PROJECT}/repository/commits/"):
-            return "200 OK", json.dumps(self._of_commit(path.split("/")[7])).encode()
+            answers[path] = [merge] if path.split("/")[7] == self.merged else []
         if path in answers:
             return "200 OK", json.dumps(answers[path]).encode()
         return "404 Not Found", b"{}"
@@ -98,13 +93,6 @@ class GitLab:
             (written,) = [each for each in self.notes if path == f"{COMMENTS}/{each['id']}"]
             written.update(note)
         return note
-
-    def _of_commit(self, commit: str) -> list[dict]:
-        if commit not in self.merges:
-            return []
-        none = dict(squash_commit_sha=None, sha="f" * 40)
-        number = self.merges[commit]
-        return [{"iid": number, "state": "merged", "merge_commit_sha": commit, **none}]
 
     @property
     def comments(self) -> list[str]:
@@ -139,13 +127,6 @@ class Pipeline:
             "ANSIBLE_HOME": str(directory.parent / "home"),
         }
 
-    def plan(self, number: int = REQUEST) -> str:
-        """Run the plan of a merge request, which GitLab keeps; return what was printed."""
-        planned = self.run("plan", "merge_request_event")
-        assert planned.returncode == 0, planned.stdout
-        self.gitlab.plans[number] = (self.artifacts / "plan/fleet.plan.json").read_bytes()
-        return planned.stdout
-
     def commit(self, listed: list[str]) -> str:
         """Commit a list of machines and return the commit."""
         machines = "".join(f"          - name: {name}\n" for name in listed)
@@ -166,11 +147,27 @@ class Pipeline:
 
     def run(self, job: str, source: str) -> subprocess.CompletedProcess:
         """Run a job of a pipeline that was started by a merge request or by a push."""
-        line, environment = self.command(job, source)
+        wanted = {
+            **self._variables,
+            **self._scoped[job],
+            "CI_PIPELINE_SOURCE": source,
+            "CI_COMMIT_SHA": self.head,
+        }
+        options = [
+            "--shell-executor-no-image",
+            "--shell-isolation",
+            "--home",
+            self.directory.parent,
+        ]
+        variables = [f"--variable={name}={value}" for name, value in wanted.items()]
         return subprocess.run(
-            line,
+            [RUNNER, job, *options, *variables],
             cwd=self.directory,
-            env=environment,
+            env={
+                "PATH": f"{BIN}:{os.environ['PATH']}",
+                "HOME": str(self.directory.parent),
+                "LC_ALL": "C.UTF-8",
+            },
             stdin=subprocess.DEVNULL,
             text=True,
             stdout=subprocess.PIPE,
@@ -178,30 +175,6 @@ class Pipeline:
             timeout=300,
             check=False,
         )
-
-    def command(self, job: str, source: str) -> tuple[list[object], dict[str, str]]:
-        """Return the command that runs a job, and its environment."""
-        wanted = {
-            **self._variables,
-            **self._scoped[job],
-            "CI_PIPELINE_SOURCE": source,
-            "CI_COMMIT_SHA": self.head,
-        }
-        line = [
-            RUNNER,
-            job,
-            "--shell-executor-no-image",
-            "--shell-isolation",
-            "--home",
-            self.directory.parent,
-            *(f"--variable={name}={value}" for name, value in wanted.items()),
-        ]
-        environment = {
-            "PATH": f"{BIN}:{os.environ['PATH']}",
-            "HOME": str(self.directory.parent),
-            "LC_ALL": "C.UTF-8",
-        }
-        return line, environment
 
     @property
     def artifacts(self) -> Path:
@@ -228,22 +201,18 @@ def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeli
         yield Pipeline(project, collections, service.url, ledger, answers, api.url)
 
 
-def play(ansible: Ansible, playbook: str, ledger: str, *variables: str) -> None:
-    """Run a playbook of the collection, as somebody does by hand."""
-    options = [word for variable in variables for word in ("-e", variable)]
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger, "PWD": str(ansible.directory)}
-    ansible.playbook(f"infrastructure.services.{playbook}", *options, **environment).ok()
-
-
 def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
     """Give the one machine that is in doubt the id that the service shows."""
     file = ansible.directory / "in_doubt.csv"
-    play(ansible, "in_doubt", ledger, "file=in_doubt.csv")
+    given = {"ledger": ledger, "file": str(file)}
+    ansible.ours("in_doubt", given).ok()
     (row,) = csv.DictReader(file.read_text().splitlines())
     assert row["name"] == doubtful
-    known = doubtful, "found-it", *(row[column] for column in ("resource", "base_url", "state"))
-    file.write_text(f"name,id,resource,base_url,state\n{','.join(known)}\n")
-    play(ansible, "settle", ledger, "file=in_doubt.csv")
+    with file.open("w", newline="") as settled:
+        writer = csv.DictWriter(settled, row)
+        writer.writeheader()
+        writer.writerow({**row, "id": "found-it"})
+    ansible.ours("settle", given).ok()
 
 
 def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
@@ -262,35 +231,37 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "fleet_ledger_create is false" in comment
     ansible_once.playbook(FIRST).ok()
-    play(ansible_once, "move_ledger", pipeline.ledger, "ledger=fleet.db", f"to={pipeline.ledger}")
+    file = f"{ansible_once.directory}/fleet.db"
+    ansible_once.ours("move_ledger", {"ledger": file, "to": pipeline.ledger}).ok()
 
-    pipeline.plan()
+    planned = pipeline.run("plan", "merge_request_event")
+    assert planned.returncode == 0, planned.stdout
+    plan = (pipeline.artifacts / "plan/fleet.plan.json").read_bytes()
     commented = pipeline.run("comment", "merge_request_event")
     assert commented.returncode == 0, commented.stdout
     (comment,) = pipeline.gitlab.comments  # in place of the other one
     assert comment.startswith(f"{MARK}\n\n")
     assert "failed" not in comment
     assert "4 to create" in comment
-    assert comment.count("<code>vm") == 5  # one of them differs
+    assert len(re.findall(r"^[+!] vm\d", comment, re.MULTILINE)) == 5  # one of them differs
     assert len(service.conversation()) == 1
 
     direct = pipeline.run("apply", "push")
     assert direct.returncode
     assert "is not the merge of a merge request" in direct.stdout
-    pipeline.gitlab.merges[commit] = REQUEST
-    plan = pipeline.gitlab.plans.pop(REQUEST)
+    pipeline.gitlab.merged = commit
     expired = pipeline.run("apply", "push")
     assert expired.returncode
     assert "The plan of merge request 7 has expired." in expired.stdout
     assert len(service.conversation()) == 1
-    pipeline.gitlab.plans[REQUEST] = plan
+    pipeline.gitlab.plan = plan
 
     service.fault(kind="drop", when="after", count=1)
     applied = pipeline.run("apply", "push")
     assert applied.returncode, "an answer was lost"
     assert "in doubt" in applied.stdout
-    (run,) = json.loads((pipeline.artifacts / "apply/fleet.json").read_text())["runs"]
-    (doubtful,) = [asset["name"] for asset in run["assets"] if asset["result"] == "in doubt"]
+    rows = json.loads((pipeline.artifacts / "apply/fleet.json").read_text())["results"]
+    (doubtful,) = [row["item"] for row in rows if row["word"] == "in doubt"]
 
     # It goes on with the others, and sends the doubtful one no second time.
     again = pipeline.run("apply", "push")
@@ -302,76 +273,3 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     settled = pipeline.run("apply", "push")
     assert settled.returncode == 0, settled.stdout
     assert len(service.conversation()) == 5
-
-
-@pytest.fixture
-def new_ledger(pipeline, ansible_once) -> None:
-    """The ledger, made by an empty list as the page says."""
-    ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": pipeline.ledger}
-    ansible_once.playbook(FLEET, "-e", EMPTY, **ledger).ok()
-
-
-@pytest.mark.usefixtures("new_ledger")
-def test_of_two_merges_each_carries_out_its_own_plan_and_the_later_one_waits(pipeline, service):
-    """Each was planned before the other was merged; a job that is run again continues."""
-    pipeline.commit([*LISTED, "earlier"])
-    pipeline.plan(REQUEST)
-    pipeline.commit([*LISTED, "later"])
-    pipeline.plan(LATER)
-    first = pipeline.commit([*LISTED, "earlier"])
-    both = pipeline.commit([*LISTED, "earlier", "later"])
-    pipeline.gitlab.merges = {first: REQUEST, both: LATER}
-
-    too_early = pipeline.run("apply", "push")
-    assert too_early.returncode
-    assert "earlier" in too_early.stdout
-    assert "not approved" in " ".join(too_early.stdout.split()), too_early.stdout
-    assert service.conversation() == []
-
-    for commit, count in ((first, 6), (first, 6), (both, 7), (both, 7)):
-        git(pipeline.directory, "checkout", "--quiet", commit)
-        applied = pipeline.run("apply", "push")
-        assert applied.returncode == 0, applied.stdout
-        assert len(service.conversation()) == count
-    created = Counter(body["name"] for body in service.bodies())
-    assert created == Counter([*LISTED, "earlier", "later"])
-
-
-@pytest.mark.usefixtures("new_ledger")
-def test_the_plan_of_another_request_is_refused(pipeline, service):
-    pipeline.commit([*LISTED, "other"])
-    pipeline.plan(LATER)
-    commit = pipeline.commit([*LISTED, "mine"])
-    pipeline.gitlab.merges[commit] = LATER
-    applied = pipeline.run("apply", "push")
-    assert applied.returncode
-    assert "mine" in applied.stdout
-    assert service.conversation() == []
-
-
-@pytest.mark.usefixtures("new_ledger")
-def test_a_job_that_is_canceled_leaves_a_doubt_and_the_next_one_goes_on(
-    pipeline, service, ansible_once
-):
-    """As GitLab does it: everything that the job has started is killed."""
-    commit = pipeline.commit(["vm0"])
-    pipeline.plan()
-    pipeline.gitlab.merges[commit] = REQUEST
-    service.fault(kind="delay", when="after", seconds=60)
-    line, environment = pipeline.command("apply", "push")
-    with subprocess.Popen(
-        line, cwd=pipeline.directory, env=environment, start_new_session=True
-    ) as job:
-        until(lambda: service.conversation() or job.poll() is not None)
-        started = psutil.Process(job.pid).children(recursive=True)
-        os.killpg(job.pid, signal.SIGKILL)
-        for process in started:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-    again = pipeline.run("apply", "push")
-    assert again.returncode
-    assert "in doubt" in again.stdout
-    settle(ansible_once, pipeline.ledger, "vm0")
-    settled = pipeline.run("apply", "push")
-    assert settled.returncode == 0, settled.stdout
-    assert [body["name"] for body in service.bodies()] == ["vm0"]

@@ -1,68 +1,78 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Who acts in a run: tasks, lists, moves, and users who follow the advice; and the service."""
+"""Who acts in a run: tasks, movers, users; and the service."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.place import (
-    Place as PlaceOfTask,
+from ansible_collections.infrastructure.services.plugins.module_utils._call.client import (
+    Clock,
+    Context,
+    Lease,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
-    NOT_SENT,
     REJECTED,
     UNKNOWN,
     Message,
-    Overtaken,
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    settings_from,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRY,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
-    Context,
-    Planned,
+    Send,
     Task,
     carry_out,
-    prepare,
+    prepare_one,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import editing
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.decisions import (
-    InDoubt,
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    Options,
+    validate,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    ABSENT,
-    PRESENT,
-    Entry,
-    Key,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edit_entries,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    list_entries,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
     move_ledger,
+    set_base_url,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    Begun,
-    ListRecording,
     Recording,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
-from support import CREATE, LEAST, RESOURCES, UPDATE, validated
+from support import CREATE, LEAST, SPECS
 
-from .places import Place
-from .scheduler import World
-from .threads import Actor, Process
+from .places import Changed, Connection, Place
+from .scheduler import LEASE, World
 
-URL = "https://service"
+URL, NEW_URL = "https://service", "https://new"
+NAME, OTHER = "web01", "web00"
 _SECRETS = Secrets()
-_CONTEXT = Context(False, _SECRETS, PlaceOfTask())
-_AGAIN = 5  # times that an item of a list is tried while another run holds it
+_CONTEXT = Context(False, _SECRETS)
+_TIMEOUT = 120
+_IN_DOUBT = dict(
+    names=None,
+    states=["in_doubt"],
+    resource=None,
+    run=None,
+    changed_since=None,
+    history=False,
+    summary=False,
+)
+_TOO_MANY = "429"
 # What may become of a request: whether it is carried out, and the outcome.
 _FATES = {
-    "no connection": (False, NOT_SENT),
     "refused": (False, REJECTED),
     "lost": (False, UNKNOWN),
     "carried out, the answer lost": (True, UNKNOWN),
@@ -71,239 +81,287 @@ _FATES = {
 
 
 @cache
-def wanted(resource: str, name: str, is_listed: bool = False, login: bool = True) -> Task:
-    """Return a task; `login`: what an update wants."""
-    option = {CREATE: {"name": name}, UPDATE: {"id": name, "attributes": {"login": login}}}[
-        resource
-    ]
-    params = validated(
-        resource, {"base_url": URL, "access_token": "t", **LEAST[resource], **option}
-    )
-    task = prepare(RESOURCES[resource], params)
-    return Task(task.resource, task.settings, task.wanted, is_listed)
+def options_of(resource: str, name: str) -> Options:
+    option = {"name": name} if resource == CREATE else {"id": name, "attributes": {"login": True}}
+    given = {"base_url": URL, "access_token": "t", **LEAST[resource], **option}
+    return validate(SPECS[resource], given)
+
+
+@cache
+def wanted(resource: str, name: str) -> Task:
+    options = options_of(resource, name)
+    (task,) = prepare_one(options, settings_from(options.params))
+    return task
+
+
+@dataclass
+class Asset:
+    """What a request created or updated."""
+
+    id: str
+    name: str
+    by: str
+    exists: bool = True
+
+
+class Told(NamedTuple):
+    """The result of a task."""
+
+    who: str
+    name: str
+    result: Result
+    place: Place
 
 
 class Run:
-    """What one run has: the world, the service, and what was said and done."""
+    """What one run has: the world, the places of ledgers, the service, and all results."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(
+        self,
+        world: World,
+        tried_for: float = 0,
+        changed: Changed | None = None,
+        connection: type[Connection] = Connection,
+    ) -> None:
+        """`changed`, `connection`: make a defect."""
         self.world = world
-        self.made: dict[str, list[str]] = {}  # ids by name, as the service made them
-        self.sent: dict[
-            tuple[str, str], bool
-        ] = {}  # by process and name: whether a request was carried out
-        self.results: list[tuple[str, str, dict]] = []  # process, name, result
-        self.begun: dict[str, str] = {}  # the process that began last to work on it, by name
-        self.movers: list[Actor] = []
-        self.seconds = 0.0  # that the service takes
-        self.is_lost = True  # whether the first request ended the session of its task; False: that is to happen
-        self.doomed: Actor | None = (
-            None  # who is killed when the service has carried out its request
-        )
-        self.mistakes = 0  # of users who remove what was, or is being, created since they looked
-        world.told = self.state
+        self.tried_for = tried_for
+        self.changed = changed
+        self.connection = connection
+        self.places = {name: Place(world, name) for name in ("A", "B", "C")}
+        self.assets: list[Asset] = []
+        self.told: list[Told] = []
+        self.problems: list[str] = []
+        self.in_flight: list[str] = []  # the assets of the requests that may arrive
+        self.base_urls = {URL}
 
-    def state(self) -> str:
-        """Return what the end of a run is judged by, and what those who act see of the service."""
-        said = sorted(
-            (who, name, result["outcome"], "failed" in result) for who, name, result in self.results
-        )
-        seen = self.made, self.sent, self.begun, self.is_lost, self.mistakes
-        return repr((seen, said, self.world.problems))
+    def open(self, at: str, base_url: str = URL, **how: bool) -> Ledger:
+        """Open the ledger at a place."""
+        place = self.places[at]
+        connection = self.connection(self.world, place, self.tried_for, self.changed)
+        ledger = Ledger(connection, base_url, **how)
+        ledger.sleep = self.world.sleep
+        return ledger
 
-    def are_ended(self, actors: Iterable[Actor]) -> bool:
-        return all(actor.has_ended or actor.process.is_dead for actor in actors)
+    def who(self) -> str:
+        return self.world.running.name if self.world.running else "before"
 
-    def is_at_work(self, entry: Entry | None, name: str) -> bool:
-        """Whether the task that wrote an entry goes on, although a session was lost with its lock."""
-        if entry is None or self.world.losses_left > 0:
-            return False
-        if any((who, what) == (entry.run, name) for who, what, _result in self.results):
-            return False
-        return any(
-            actor.process.name == entry.run and not actor.process.is_dead
-            for actor in self.world.actors
-        )
+    def existing(self, name: str) -> list[Asset]:
+        return [asset for asset in self.assets if asset.name == name and asset.exists]
 
-    def process(self, kind: str) -> Process:
-        return Process(f"{kind} {1 + len(self.world.actors)}")
+    # The service
 
-    def send(self, planned: Planned, _context: Context) -> Result:
-        """Send the request of a plan and return the result."""
-        operation, name = planned.task.resource.operation, planned.task.wanted.key
-        me = self.world.running.process.name
-        self.sent.setdefault((me, name), False)
-        if not self.is_lost:
-            self.is_lost = True
-            for session in self.world.running.process.sessions.values():
-                session.lose()
-        if self.seconds:
-            self.world.wait(lambda: False, self.seconds)
-        fate = self.world.point("the request", _FATES)
-        is_done, outcome = _FATES.get(fate, (True, ACCEPTED))
-        self_made = f"{name}-{1 + len(self.made.get(name, ()))}"
-        if is_done:
-            self.made.setdefault(name, []).append(self_made)
-            self.sent[me, name] = True
-        if self.world.running is self.doomed:
-            self.world.kill(self.doomed.process)
-        self.world.see(self_made)
-        self.world.point("the answer")
-        result = Result(changed=outcome == ACCEPTED, outcome=outcome)
-        if outcome != ACCEPTED or fate:
-            said = Message("it failed", f"{operation.noun} {name}")
-            return replace(result, failed=True, msg=said)
-        return replace(result, asset={"id": self_made, **(planned.plan.body or {})})
+    def carry_out(self, task: Task) -> Asset:
+        """Carry out a request."""
+        name = task.wanted.key
+        if not task.operation.creates:
+            self.assets[:] = [asset for asset in self.assets if asset.name != name]
+            asset = Asset(name, name, self.who())
+        else:
+            if self.existing(name):
+                self.problems.append(f"{name} was created twice")
+            asset = Asset(f"vm-{len(self.assets)}", name, self.who())
+        self.assets.append(asset)
+        return asset
 
-    def told(self, name: str, work: Callable[[], dict]) -> dict:
-        """Return what a task says, and remember it."""
+
+class Sender:
+    """Sends the request of one task."""
+
+    has_ended = True
+    lease_seconds = LEASE
+
+    def __init__(self, run: Run, task: Task, is_suspended: bool) -> None:
+        """`is_suspended`: after a first answer with 429, for longer than its lease."""
+        self._run = run
+        self._task = task
+        self._is_suspended = is_suspended
+
+    def ready(self) -> bool:
+        return True
+
+    def send(self, lease: Lease) -> Result:
+        """Send it, at most twice."""
+        world = self._run.world
         try:
-            result = work()
+            fate = _TOO_MANY if self._is_suspended else self._attempt(lease)
+            if fate == _TOO_MANY:
+                world.sleep(LEASE if self._is_suspended else 1)
+                lease.renew(0)
+                fate = self._attempt(lease)
         except ServicesError as error:
-            result = Result.of_error(error).as_ansible()
-            result["is_in_doubt"] = isinstance(error, InDoubt)
-        self.results.append((self.world.running.process.name, name, result))
-        return result
+            return Result.of_error(error)
+        return fate if isinstance(fate, Result) else _failed(REJECTED)
+
+    def _attempt(self, lease: Lease) -> Result | str:
+        """Send it if the lease allows it: then it arrives before the lease ends."""
+        run, world = self._run, self._run.world
+        world.point("the look at the lease")
+        lease.require(_TIMEOUT)
+        name = self._task.wanted.key
+        if name in run.in_flight:
+            run.problems.append(f"two requests for {name} at once")
+        run.in_flight.append(name)
+        world.in_flight += 1
+        try:
+            fate = world.point("the request", [*_FATES, _TOO_MANY])
+        finally:
+            run.in_flight.remove(name)
+            world.in_flight -= 1
+        if fate == _TOO_MANY:
+            return fate
+        is_done, outcome = _FATES.get(fate, (True, ACCEPTED))
+        asset = run.carry_out(self._task) if is_done else None
+        world.point("the answer")
+        if asset is None or fate:
+            return _failed(outcome)
+        envelope = {"name": asset.name, "id": asset.id, "attributes": {}}
+        return Result(changed=True, outcome=outcome, asset=envelope)
 
 
-class Remembered(Recording):
-    """Remembers who began last."""
-
-    def __init__(self, run: Run, ledger: Ledger) -> None:
-        super().__init__(ledger, _SECRETS, run.world.running.process.name)
-        self._of_run = run
-
-    def _begin(self, key: Key, planned: Planned) -> Begun:
-        begun = super()._begin(key, planned)
-        if begun.intent:
-            self._of_run.begun[key.name] = self._of_run.world.running.process.name
-        return begun
+def _failed(outcome: str) -> Result:
+    said = Message("it failed")
+    return Result(failed=True, changed=outcome == ACCEPTED, outcome=outcome, msg=said)
 
 
-class RememberedList(Remembered, ListRecording):
-    """Does so for a list."""
+def recording_of(run: Run, at: str, approved_rows: dict[str, int] | None = None) -> Recording:
+    """Open the ledger for tasks."""
+    recording = Recording(
+        run.open(at),
+        _SECRETS,
+        run.who(),
+        approved_rows,
+        pause=lambda _seconds: run.world.sleep(20),
+    )
+    recording.clock = lambda: Clock(run.world.now)
+    return recording
 
 
-def task(
+def _not_again(
+    tasks: list[Task], send: Send, context: Context, _recording: Recording
+) -> list[Result]:
+    """Do the task as one of a list, which is not planned anew."""
+    try:
+        return [send(task, context) for task in tasks]
+    except ServicesError as error:
+        return [Result.of_error(error)]
+
+
+def send(
     run: Run,
-    place: Place,
-    task: Task,
-    when: Callable[[], bool] = lambda: True,
-    begins: Callable = lambda: True,
-) -> Actor:
-    """One task with a ledger; `when`: it looks at it, if that ever happens; `begins`: it goes on."""
-
-    def act() -> None:
-        run.world.wait(lambda: when() or run.are_ended(run.movers))
-        if when():
-            run.told(task.wanted.key, lambda: _carried_out(run, place, task, begins))
-
-    return run.world.add(run.process("task"), act)
-
-
-def _carried_out(
-    run: Run, place: Place, task: Task, begins: Callable[[], bool] = lambda: True
-) -> dict:
-    with closing(Ledger(place.opened())) as ledger:
-        recording = Remembered(run, ledger)
-        (planned,) = recording.look_up([task])
-        run.world.wait(lambda: begins() or run.are_ended(run.world.actors[:1]))
-        return carry_out(planned, _CONTEXT, recording, run.send).as_ansible()
+    at: str = "A",
+    resource: str = CREATE,
+    name: str = NAME,
+    approved_rows: dict[str, int] | None = None,
+    is_suspended: bool = False,
+) -> None:
+    """A task of a playbook."""
+    try:
+        (result,) = carry_out(
+            options_of(resource, name),
+            _CONTEXT,
+            lambda _service: recording_of(run, at, approved_rows),
+            lambda task, _context: Sender(run, task, is_suspended),
+            lambda _options, _settings: [wanted(resource, name)],
+            _not_again,
+        )
+    except ServicesError as error:
+        result = Result.of_error(error)
+    run.told.append(Told(run.who(), name, result, run.places[at]))
 
 
-def fleet(run: Run, place: Place, *names: str) -> Actor:
-    """A list: each item has a thread, and all of them one queue to the ledger."""
-    process = run.process("list")
-
-    def act() -> None:
-        def work() -> dict:
-            ledger = Ledger(place.opened())
-            recording = RememberedList(run, ledger)
-            items: list[Actor] = []
-            for planned in recording.look_up(
-                [wanted(CREATE, name, is_listed=True) for name in names]
-            ):
-                items.append(
-                    run.world.add(process, lambda planned=planned: item(recording, planned))
-                )
-            run.world.wait(lambda: run.are_ended(items))
-            recording.close()
-            return dict(outcome=NOT_SENT)
-
-        run.told("", work)
-
-    def item(recording: Recording, planned: Planned) -> None:
-        def work() -> dict:
-            for _again in range(_AGAIN):
-                try:
-                    return carry_out(planned, _CONTEXT, recording, run.send).as_ansible()
-                except Overtaken:
-                    run.world.wait(lambda: False, 1.0)
-            return dict(changed=False, skipped=True, outcome=NOT_SENT)
-
-        run.told(planned.task.wanted.key, work)
-
-    return run.world.add(process, act)
+def send_there(run: Run, at: str) -> None:
+    """A task that uses a ledger once it is there."""
+    if run.world.wait(lambda: run.places[at].state() == sql.IN_USE):
+        send(run, at)
 
 
-def user(run: Run, place: Place, name: str, as_list: bool = False) -> Actor:
-    """Somebody who looks as a run does, then at the service, and records it, or removes and repeats
-    it.
+def settle(
+    run: Run,
+    at: str = "A",
+    is_looking: bool = True,
+    is_patient: bool = True,
+    is_slow: bool = False,
+) -> None:
+    """A user settles what is in doubt.
+
+    `is_looking`: at the service before that; `is_patient`: only once the ledger says it is in doubt;
+    `is_slow`: long after the look at the service.
     """
 
-    def settle() -> dict:
-        with closing(Ledger(place.opened())) as ledger:
-            (planned,) = Recording(ledger, _SECRETS, "").look_up([wanted(CREATE, name)])
-            if not isinstance(planned.error, InDoubt):
-                return dict(outcome=NOT_SENT, failed=True)
+    def is_in_doubt() -> bool:
+        entry = run.places[at].entry(NAME)
+        return bool(entry and entry.state != "done" and not (is_patient and entry.is_running))
+
+    if not run.world.wait(is_in_doubt):
+        return
+    try:
+        ledger = run.open(at)
+        for entry in list_entries(ledger, _IN_DOUBT)["entries"]:
+            if not is_looking and entry["state"] != "intent":
+                continue
             run.world.point("a look at the service")
-            ids = run.world.see(tuple(run.made.get(name, ())))
-            is_early = run.is_at_work(planned.entry, name)
-            entry = dict(resource=CREATE, base_url=URL, name=name, state=PRESENT if ids else ABSENT)
-            entry["asset"] = {"id": ids[-1]} if ids else None
-            entry["changed_at"] = None  # all stamps are the same here, so it could tell nothing
-
-            def note(edit: editing.Edit) -> None:
-                """Others changed the entry since the user looked, or are still at work on it."""
-                is_other = edit.before not in (None, planned.entry)
-                is_wrong = is_other or is_early or run.is_at_work(edit.before, name)
-                run.mistakes += not ids and is_wrong
-
-            ledger.note = note
-            if as_list:
-                return editing.Editor(ledger, _SECRETS).edit_entries(
-                    dict(entries=[entry], base_url=URL)
-                )
-            return editing.Editor(ledger, _SECRETS).edit_entry(entry)
-
-    def act() -> None:
-        if not run.told("", settle).get("failed"):
-            run.told(name, lambda: _carried_out(run, place, wanted(CREATE, name)))
-
-    return run.world.add(run.process("user"), act)
+            found = run.existing(NAME)[-1:] if is_looking else []
+            asset = {"id": found[0].id, "attributes": {}} if found else None
+            if is_slow:
+                run.world.sleep(2 * LEASE)
+            _edit(ledger, "present" if asset else "absent", asset, entry["changed_at"])
+    except ServicesError as error:
+        run.world.log.append(f"{run.who()}: {error}")
 
 
-_write = editing.Editor._write
+def _edit(ledger: Ledger, state: str, asset: dict | None, changed_at: str | None = None) -> None:
+    given = dict(resource=CREATE, name=NAME, state=state, asset=asset, changed_at=changed_at)
+    params = {**dict.fromkeys(LEDGER_ENTRY.item_options), **given, "entries": None}
+    edit_entries(ledger, params, _SECRETS)
 
 
-def written(editor: editing.Editor, edits: list[editing.Edit]) -> list[editing.Edit]:
-    """Write what becomes of entries, once the user has noted what they are."""
-    for edit in edits:
-        editor.ledger.note(edit)
-    return _write(editor, edits)
+def forget(run: Run, at: str = "A") -> None:
+    """A user deletes a machine on the service, and forgets it."""
+
+    def is_done() -> bool:
+        entry = run.places[at].entry(NAME)
+        return bool(entry and entry.state == "done")
+
+    if not run.world.wait(is_done):
+        return
+    try:
+        ledger = run.open(at)
+        for machine in run.existing(NAME):
+            machine.exists = False
+            _edit(ledger, "absent", {"id": machine.id, "attributes": {}})
+    except ServicesError as error:
+        run.world.log.append(f"{run.who()}: {error}")
 
 
-def mover(run: Run, source: Place, target: Place, after: tuple[Actor, ...] = ()) -> None:
-    """A ledger_move; one after others completes what was cut off."""
+def restore(run: Run, at: str = "A") -> None:
+    """Somebody restores an old copy of the ledger, which is empty, while a request is in flight."""
 
-    def work() -> dict:
-        with closing(Ledger(source.opened(), moving=True)) as old:
-            return move_ledger(
-                old, lambda read_only: Ledger(target.opened(), read_only, moving=True), False
-            )
+    def is_in_flight() -> bool:
+        entry = run.places[at].entry(NAME)
+        return bool(entry and entry.state == "intent")
 
-    def act() -> None:
-        run.world.wait(lambda: run.are_ended(after))
-        run.told("", work)
+    if run.world.wait(is_in_flight):
+        run.world.point("a restored backup")
+        if is_in_flight():
+            for table in (sql.ENTRY, sql.HISTORY):
+                run.places[at].rows(f"DELETE FROM {table}")
 
-    run.movers.append(run.world.add(run.process("move"), act))
+
+def move(run: Run, to: str = "B", at: str = "A") -> None:
+    """A user moves a ledger."""
+    try:
+        source = run.open(at, "", is_moving=True)
+        move_ledger(
+            source, lambda read_only: run.open(to, "", read_only=read_only, is_moving=True), False
+        )
+    except ServicesError as error:
+        run.world.log.append(f"{run.who()}: {error}")
+
+
+def change_url(run: Run) -> None:
+    """A user gives the ledger the new URL of its service, and runs the task again."""
+    try:
+        set_base_url(run.open("A", ""), NEW_URL, check_mode=False)
+    except ServicesError as error:
+        run.world.log.append(f"{run.who()}: {error}")

@@ -1,178 +1,149 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Places in memory where a ledger is, and what stands in for SqliteDatabase; a scheduler chooses
-the faults.
-"""
+"""Ledgers in memory, which all actors share and a scheduler controls."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from functools import cache
+from typing import NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
-    postgresql,
-    tables,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import (
+    Row,
+    Statement,
+    Write,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    Kind,
+    LedgerAway,
     LedgerError,
-    Use,
-    Waiting,
 )
 
 from .scheduler import World
 
-PLACES: dict[str, Place] = {}  # by name, in the run that goes on
+LOST, WRITTEN_AND_LOST, FULL = "lost", "written, the answer lost", "full"
+# Changes a statement of a write, or of a read (None): it makes a defect.
+Changed = Callable[[str, "Write | None"], str]
+
+
+class Found(NamedTuple):
+    """An entry as the test sees it."""
+
+    state: str
+    asset_id: str | None
+    is_running: bool
 
 
 class Place:
-    """Where a ledger is: a file, or a database of a server, perhaps behind a pooler, which gives no
-    session.
+    """Where a ledger may be: an empty database at first."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.name = name
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.connection.create_function("virtual_now", 0, lambda: world.now)
+        self.exists = False
+
+    def state(self) -> str:
+        """Return the state of the ledger, '' if there is none."""
+        if not self.exists:
+            return ""
+        return self.rows(f"SELECT state FROM {sql.LEDGER}")[0][0]
+
+    def rows(self, statement: str, *values: str) -> list[Row]:
+        """Return what is there now; for the test, not for an actor."""
+        return self.connection.execute(_sqlite(statement), values).fetchall()
+
+    def entry(self, name: str) -> Found | None:
+        """Return an entry, None if there is none."""
+        if not self.exists:
+            return None
+        for _key, _name, state, _sent, asset, *_more, until in self.rows(
+            sql.ENTRIES.format("name = ?"), name
+        ):
+            return Found(state, json.loads(asset).get("id"), until > 0)
+        return None
+
+
+class Connection:
+    """Implements Database for one actor, by statements that it may change.
+
+    Others go on before each call; whoever goes on after its answer does so before the next call.
     """
 
-    def __init__(self, world: World, name: str, kind: str) -> None:
-        self.world, self.name, self.kind = world, name, kind
-        self.data = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.data.create_function("has_table_privilege", 2, lambda table, right: True)
-        self.locks: dict[int, object] = {}  # by number, who holds it
-        self._content: int | None = None  # a digest; None once it may be another one
-        world.places.append(self)
+    continue_numbers = ""
 
-    def opened(self) -> File | postgresql.PostgresDatabase:
-        """Return a database for the process that is running."""
-        return File(self) if self.kind == "file" else postgresql.PostgresDatabase(self.name)
+    def __init__(
+        self, world: World, place: Place, tried_for: float, changed: Changed | None = None
+    ) -> None:
+        """`tried_for`: 0 as of SQLite, where no answer is lost, else as of PostgreSQL."""
+        self.where = self.shown = place.name
+        self.tried_for = tried_for
+        self.world = world
+        self._place = place
+        self._changed = changed
 
-    def execute(self, statement: str, values: Iterable = ()) -> tuple[list[tuple], int]:
-        """Run a statement for the process that is running; return the rows, and how many there are
-        or were changed.
-        """
-        if not statement.startswith("SELECT"):
-            self._content = None
-        cursor = self.data.execute(statement, tuple(values))
-        rows = cursor.fetchall()
-        self.world.see(repr((rows, cursor.rowcount)))
-        return rows, cursor.rowcount
+    def has_tables(self) -> bool:
+        return self._place.exists
 
-    def state(self) -> tuple:
-        """Return what a digest has of it: the rows of each table, and who holds the locks."""
-        if self._content is None:
-            tables = [
-                name
-                for (name,) in self.data.execute(
-                    "SELECT name FROM sqlite_master WHERE type = 'table'"
-                )
-            ]
-            self._content = hash(
-                tuple((name, *self.data.execute(f"SELECT * FROM {name}")) for name in tables)
-            )
-        return self._content, tuple(
-            sorted((number, holder.name) for number, holder in self.locks.items())
-        )
+    def create(self, statements: Iterable[Statement]) -> None:
+        self.write(statements, Write.OUTCOME)
+        self._place.exists = True
 
-    def mark(self) -> str | None:
-        """Return the state of the ledger, None if there is none."""
-        if self.data.execute(tables.TABLES_IN_SQLITE).fetchall() == []:
-            return None
-        return self.data.execute(tables.SCHEMA).fetchone()[2]
+    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
+        self.world.point("a read")
+        execute = self._place.connection.execute
+        return [
+            execute(self._statement(statement, None), values).fetchall()
+            for statement, values in statements
+        ]
 
-    def take(self, number: int, holder: object) -> bool:
-        return self.world.see(self.locks.setdefault(number, holder) is holder)
-
-    def drop(self, holder: object) -> None:
-        """Release what was held by somebody who is gone, and undo the transaction."""
-        for number in [number for number, holds in self.locks.items() if holds is holder]:
-            self.release(number, holder)
-        self.end(holder)
-
-    def release(self, number: int, holder: object) -> None:
-        if self.locks.get(number) is holder:
-            del self.locks[number]
-            self.world.releases += 1
-
-    def begin(self, holder: object) -> None:
-        """Begin a transaction; nobody else goes on within it."""
-        self.data.execute("BEGIN")
-        self.world.writers[self] = holder
-
-    def end(self, holder: object) -> None:
-        """Undo the transaction, if it was not committed."""
-        if self.world.writers.get(self) is holder:
-            del self.world.writers[self]
-            if self.data.in_transaction:
-                self.data.execute("ROLLBACK")
-                self._content = None
-            self.world.on_commit()
-
-
-class File:
-    """Stands in for SqliteDatabase."""
-
-    number = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    waiting = Waiting()
-
-    def __init__(self, place: Place) -> None:
-        self._place, self._world = place, place.world
-        self.where = self.shown = self.file = place.name
-        process = place.world.running.process
-        self.name = f"{process.name} {len(process.at_death)}"
-        process.at_death.append(self.close)
-
-    def tables(self) -> set[str]:
-        return {name for (name,) in self.execute(tables.TABLES_IN_SQLITE)}
-
-    def place(self) -> str:
-        return self.file
-
-    def use(self) -> Use:
-        return Use()
-
-    def is_older(self) -> bool:
-        return False
-
-    def lacks_note(self) -> bool:
-        return False
-
-    def require_privileges(self) -> None:
-        pass
-
-    def check(self) -> None:
-        pass
-
-    def create(self, statements: Iterable[tuple[str, tuple]]) -> bool:
-        return 0 not in self.write(statements, Kind.EDIT)
-
-    def lock(self, number: int, wait: bool) -> bool:
-        self._world.point("a lock")
-        if wait:
-            self._world.wait(lambda: self._place.locks.get(number, self) is self)
-        return self._place.take(number, self)
-
-    def unlock(self, number: int) -> None:
-        self._world.point("an unlock")
-        self._place.release(number, self)
-
-    def execute(self, statement: str, values: Iterable = ()) -> list[tuple]:
-        self._world.point("a statement")
-        try:
-            return self._place.execute(statement, values)[0]
-        except sqlite3.Error as error:
-            raise LedgerError(f"ledger: {self.where}: {error}") from None
-
-    def write(self, statements: Iterable[tuple[str, tuple]], kind: Kind) -> list[int]:
-        failed = self._world.point("a write", ("the write fails",))
-        place = self._place
-        place.begin(self)
-        try:
-            counts = [place.execute(statement, values)[1] for statement, values in statements]
-            if failed:
-                raise sqlite3.OperationalError("disk I/O error")
-            place.execute("ROLLBACK" if kind is Kind.EDIT and 0 in counts else "COMMIT")
-        except sqlite3.Error as error:
-            raise LedgerError(f"ledger: {self.where}: {error}") from None
-        finally:
-            place.end(self)
+    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
+        fates = [FULL, LOST, WRITTEN_AND_LOST] if self.tried_for else [FULL]
+        fate = self.world.point(f"a write ({kind.name.lower()})", fates)
+        if fate and self.world.running:
+            self.world.running.has_lost_a_write = True
+        if fate == FULL:
+            raise LedgerError(f"{self.where}: no space left")
+        if fate == LOST:
+            raise LedgerAway(f"{self.where}: away")
+        counts = self._written(list(statements), kind)
+        if fate == WRITTEN_AND_LOST:
+            raise LedgerAway(f"{self.where}: away")
         return counts
 
+    def _written(self, statements: list[Statement], kind: Write) -> list[int]:
+        """Write what no other actor can come between; each write takes a second."""
+        connection = self._place.connection
+        self.world.now += 1
+        connection.execute("BEGIN")
+        try:
+            counts = [
+                connection.execute(self._statement(statement, kind), values).rowcount
+                for statement, values in statements
+            ]
+            if kind is Write.EDIT and 0 in counts:
+                return counts
+            if self._place.exists:  # in virtual time
+                now = datetime.fromtimestamp(self.world.now, timezone.utc)
+                connection.execute(_OF_NOW, (now.strftime("%Y-%m-%dT%H:%M:%SZ"),))
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        return counts
+
+    def _statement(self, statement: str, kind: Write | None) -> str:
+        return _sqlite(self._changed(statement, kind) if self._changed else statement)
+
     def close(self) -> None:
-        self._place.drop(self)
+        """Do nothing: the database is shared."""
+
+
+_OF_NOW = f"UPDATE {sql.ENTRY} SET changed_at = ? WHERE changed_at > '2000'"
+
+
+@cache
+def _sqlite(statement: str) -> str:
+    number = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    return statement.replace(":now", "virtual_now()").replace(":number", number)

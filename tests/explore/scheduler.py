@@ -1,246 +1,177 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads of which one runs at a time; wherever it could be overtaken or fail, a chooser says what
-happens.
-
-Time is virtual. A thread is handed the turn only where another one is to go on, so a run costs
-little more than the code that it runs.
-"""
+"""Threads of which one runs at a time; a chooser decides who goes on and what fails, in virtual time."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from .threads import POOL, Actor, Process
-
-LONGEST = 3_000.0  # virtual seconds, and LARGEST choices: a run that goes on is taken to wait for what never happens
-LARGEST = 5_000
-LOOKING = 0.2  # seconds: who waits for less is looking for a lock
-KILL = "killed"
+LEASE = 180  # seconds, of the tasks here
+LARGEST = 2_000  # choices of one run
+KILLED, STOPPED = "killed", "stopped"
 
 
 class Killed(BaseException):
-    """The process of this thread was killed; not an error, so that nothing of the code under test
-    catches it.
-    """
+    """The process of this thread was killed; no code under test catches it."""
 
 
-class Stuck(Exception):
-    """The threads wait for what never happens."""
+class Actor:
+    """A thread of one run."""
+
+    def __init__(self, name: str, act: Callable[[], None]) -> None:
+        self.name = name
+        self.act = act
+        self.go = threading.Semaphore(0)
+        self.is_started = self.is_dead = self.has_ended = False
+        self.has_lost_a_write = False
+        self.error: BaseException | None = None
+        self.wakes = -math.inf
+        self.is_ready: Callable[[], bool] | None = None  # None: it does not wait
+
+    def can_go_on(self, now: float) -> bool:
+        if self.has_ended:
+            return False
+        return now >= self.wakes if self.is_ready is None else self.is_ready()
 
 
 class World:
-    """Everything that one run shares: its threads, its clock and its chooser."""
+    """The actors of one run, their clock and their chooser."""
 
-    def __init__(self, choose: Callable[[int, int, bool], int], faults: int) -> None:
-        """`choose`: one of so many ways to go on, of which 0 is nothing special, and faults;
-        whether somebody has to.
-
-        `faults`: so many at most. A chooser with `has_met` says of a state whether another run
-        looks at all that can follow; this one is then cut.
-        """
-        self._choose, self.faults_left = choose, faults
-        self._has_met = getattr(choose, "has_met", None)
-        self.is_cut = False
-        self.end: int | None = None  # the state at the end of a run that was not cut
-        self.told: Callable[[], object] = tuple  # what the state of a run has in addition
-        self.losses_left = 1  # of sessions
-        self.actors: list[Actor] = []
-        self.now = 0.0
-        self.log: list[str] = []
-        self.places: list[Any] = []
-        self.writers: dict[
-            Any, Any
-        ] = {}  # who has begun a transaction, by place: nobody else may go on
-        self.releases = 0  # of locks, so far
-        self.on_commit: Callable[[], None] = lambda: None
-        self.problems: list[str] = []
+    def __init__(self, choose: Callable[[int, int], int], faults: int) -> None:
+        """`choose`: one of so many ways to go on, 0 being nothing special, and so many faults."""
+        self._choose = choose
+        self._faults_left = faults
+        self._choices = 0
         self._main = threading.Semaphore(0)
         self.running: Actor | None = None
-        self._choices = 0
+        self.actors: list[Actor] = []
+        self.now = 1_000
+        self.in_flight = 0  # requests that were sent in time and will arrive in time
+        self.is_stuck = self.is_over = False
+        self.log: list[str] = []
 
-    def add(self, process: Process, act: Callable[[], None], is_background: bool = False) -> Actor:
-        self.actors.append(Actor(process, act, is_background))
-        return self.actors[-1]
-
-    def see(self, what: Any) -> Any:
-        """Note what the thread that is running has met, which decides what its process does next;
-        return it.
-        """
-        process = self.running.process
-        process.seen = hash((process.seen, self.actors.index(self.running), what))
-        return what
+    def add(self, name: str, act: Callable[[], None]) -> None:
+        self.actors.append(Actor(f"{name} {len(self.actors) + 1}", act))
 
     def run(self) -> None:
-        """Let all of them act until they have ended; raise Stuck."""
-        self._hand_over(None, self._next())
+        """Let all actors act until they have ended."""
+        self._hand_over(self._next())
         self._main.acquire()
-        is_stuck = any(self._must_end(actor) for actor in self.actors)
+        self.is_over = True
         for actor in self.actors:
-            self.kill(actor.process)
-        for actor in [
-            actor for actor in self.actors if not actor.has_ended
-        ]:  # let their threads end
-            self._hand_over(None, actor)
-            self._main.acquire()
-        if is_stuck:
-            raise Stuck
+            if actor.is_started and not actor.has_ended:  # it waits for what never happens
+                actor.is_dead = True
+                self._hand_over(actor)
+                self._main.acquire()
+        self.running = None
 
-    def point(self, what: str, fates: Iterable[str] = ()) -> str:
-        """Let others go on, or something happen; return which of the fates, empty for none."""
-        me, is_back = self.running, False
-        if me.process.is_dead:
-            raise Killed
-        self.see(what)
-        while True:
-            others = (
-                []
-                if is_back or self.writers
-                else [actor for actor in self._able() if actor is not me]
-            )
-            special = self._special(me.process, fates)
-            number = self._chosen(1 + len(others), len(special))
-            me.is_back = False
-            if number == 0:
-                return ""
-            if number <= len(others):
-                self.log.append(f"{me.process.name} pauses before {what}")
-                self._switch(me, others[number - 1])
-                is_back = me.is_back = True
-                continue
-            fate = special[number - 1 - len(others)]
-            self.faults_left -= 1
-            self.log.append(
-                f"{me.process.name}, before {what}: {fate if isinstance(fate, str) else 'session lost'}"
-            )
-            if fate == KILL:
-                self.kill(me.process)
-                raise Killed
-            if isinstance(fate, str):
-                self.see(fate)
-                return fate
-            fate.lose()
-
-    def _special(self, process: Process, fates: Iterable[str]) -> list:
-        """Return what may happen to a process: words, and sessions that may be lost."""
-        if not self.faults_left:
-            return []
-        sessions = process.sessions.values() if self.losses_left > 0 else ()
-        return [KILL, *(session for session in sessions if not session.is_lost), *fates]
-
-    def wait(self, ready: Callable[[], bool], seconds: float = math.inf) -> bool:
-        """Let others go on until it is ready, or the time is over; return whether it is."""
+    def point(self, what: str, fates: Sequence[str] = ()) -> str:
+        """Let something fail or others go on; return one of the fates, '' for none of them."""
         me = self.running
-        if me.process.is_dead:
+        if me is None:  # after the run
+            return ""
+        if me.is_dead:
             raise Killed
-        if not ready() or seconds < math.inf:
-            me.ready, me.waits, me.wakes = ready, seconds, self.now + seconds
-            self.see(seconds)
-            self._switch(me, self._next())
-            me.ready, me.waits, me.wakes = None, math.inf, math.inf
-        return self.see(ready())
+        others = self._others()
+        number = self._chosen(len(others) + 1)
+        if number:
+            self.log.append(f"{me.name} pauses at {what}")
+            self._switch(others[number - 1])
+        fate = self._fate(me, what, fates)
+        if fate != STOPPED:
+            return fate
+        self.now += LEASE
+        others = self._others()
+        if others:
+            self._switch(others[self._chosen(len(others))])
+        return ""
 
-    def kill(self, process: Process) -> None:
-        """Kill a process; its threads notice when they are to go on."""
-        if not process.is_dead:
-            process.is_dead = True
-            for happen in process.at_death:
-                happen()
+    def _fate(self, me: Actor, what: str, fates: Sequence[str]) -> str:
+        if not self._faults_left:
+            return ""
+        possible = [KILLED, *([] if self.in_flight else [STOPPED]), *fates]
+        number = self._chosen(1, len(possible))
+        if not number:
+            return ""
+        self._faults_left -= 1
+        fate = possible[number - 1]
+        self.log.append(f"{me.name} at {what}: {fate}")
+        if fate == KILLED:
+            me.is_dead = True
+            raise Killed
+        return fate
 
-    def _chosen(self, ways: int, faults: int = 0, is_forced: bool = False) -> int:
+    def sleep(self, seconds: float) -> None:
+        """Let this much time pass for the actor that is running."""
+        me = self.running
+        if me is None:
+            self.now += math.ceil(seconds)
+            return
+        if me.is_dead:
+            raise Killed
+        me.wakes = self.now + math.ceil(seconds)
+        self._switch(self._next())
+
+    def wait(self, is_ready: Callable[[], bool]) -> bool:
+        """Wait until something is the case; return False if that never happens."""
+        me = self.running
+        if not is_ready():
+            me.is_ready = is_ready
+            self._switch(self._next())
+            me.is_ready = None
+        return is_ready()
+
+    def _chosen(self, ways: int, faults: int = 0) -> int:
         self._choices += 1
-        if self._choices > LARGEST:
-            self.now = math.inf
-        if ways + faults == 1 or self._choices > LARGEST:
-            return 0
-        if self._has_met and self._has_met(self.state()):
-            self._cut()
-        return self._choose(ways, faults, is_forced)
+        return self._choose(ways, faults) if ways + faults > 1 else 0
 
-    def state(self) -> int:
-        """Return a digest of all on which it depends what can follow."""
-        actors = tuple(actor.state() for actor in self.actors)
-        running = self.actors.index(self.running) if self.running else None
-        left = self.now, self.releases, self.faults_left, self.losses_left, bool(self.writers)
-        return hash(
-            (running, left, actors, tuple(place.state() for place in self.places), self.told())
-        )
-
-    def _cut(self) -> None:
-        """End the run here."""
-        self.is_cut = True
-        for actor in self.actors:
-            self.kill(actor.process)
-        raise Killed
+    def _others(self) -> list[Actor]:
+        return [actor for actor in self._able() if actor is not self.running]
 
     def _able(self) -> list[Actor]:
-        """Return who can go on now; time passes where nobody can, or while those who can are slow.
-
-        Who looks after a session does so before anybody has waited long.
-        """
-        alive = [
-            actor for actor in self.actors if not actor.has_ended and not actor.process.is_dead
-        ]
-        if self.writers:
-            alive = [actor for actor in alive if actor.process is self.running.process]
-        found = [actor for actor in alive if actor.ready is None or actor.ready()]
-        if not any(actor.is_background for actor in found):
-            shortest = LOOKING if found else 0.0
-            waiting = [
-                actor
-                for actor in alive
-                if actor not in found and shortest <= actor.waits < math.inf
-            ]
-            found += sorted(waiting, key=lambda actor: actor.wakes)[:1]
-        return found
+        return [actor for actor in self.actors if actor.can_go_on(self.now)]
 
     def _next(self) -> Actor | None:
-        """Return who goes on when one of them cannot, None if that is the end."""
-        if self.now > LONGEST or not any(self._must_end(actor) for actor in self.actors):
+        """Return who goes on when the running actor cannot; let time pass if nobody can."""
+        if self._choices > LARGEST:
+            self.is_stuck = True
             return None
         able = self._able()
-        return able[self._chosen(len(able), is_forced=True)] if able else None
+        if not able:
+            sleeping = [
+                each.wakes for each in self.actors if not each.has_ended and each.is_ready is None
+            ]
+            self.now = min(sleeping, default=self.now + LEASE)
+            able = self._able()
+        if not able:
+            able = [each for each in self.actors if not each.has_ended]
+        return able[self._chosen(len(able))] if able else None
 
-    def _must_end(self, actor: Actor) -> bool:
-        return not (actor.has_ended or actor.is_background or actor.process.is_dead)
-
-    def _switch(self, me: Actor, to: Actor | None) -> None:
+    def _switch(self, to: Actor | None) -> None:
+        me = self.running
         if to is not me:
-            self._hand_over(me, to)
+            self._hand_over(to)
             me.go.acquire()
-        elif not me.ready():
-            self.now = max(self.now, me.wakes)
-        if me.process.is_dead:
+        if me.is_dead:
             raise Killed
 
-    def _hand_over(self, me: Actor | None, to: Actor | None) -> None:
+    def _hand_over(self, to: Actor | None) -> None:
         if to is None:
             self._main.release()
             return
-        if to.wakes < math.inf and not to.ready():
-            self.now = max(self.now, to.wakes)
         self.running = to
-        if to.act is None:
+        if to.is_started:
             to.go.release()
         else:
-            act, to.act = to.act, None
-            POOL.run(lambda: self._act(to, act))
+            to.is_started = True
+            threading.Thread(target=self._act, args=(to,)).start()
 
-    def _act(self, me: Actor, act: Callable[[], None]) -> None:
+    def _act(self, me: Actor) -> None:
         try:
-            if not me.process.is_dead:
-                act()
+            me.act()
         except Killed:
             pass
-        except BaseException as error:  # noqa: BLE001 - as threading does
+        except BaseException as error:  # noqa: BLE001 - the test reports it
             me.error = error
         me.has_ended = True
-        try:
-            follows = self._next()
-        except BaseException as error:  # noqa: BLE001 - or the main thread would wait for ever
-            me.error, follows = error, None
-        self._hand_over(me, follows)
+        self._hand_over(None if self.is_over else self._next())

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Complete 2xx answers whose body is not what the interface promises, or contains more."""
 
 from __future__ import annotations
@@ -11,7 +8,7 @@ from base64 import b64encode
 from support.service import Peer
 
 from .behaviors import answers, close_delimited, grants, head, whole, with_member
-from .case import ANSWER_UNUSABLE, SUCCESS, Case
+from .case import ANSWER_CUT, ANSWER_UNUSABLE, SUCCESS, Case
 from .lab import CLIENT, Lab
 
 SECRET = "a-token-that-comes-back"
@@ -57,7 +54,7 @@ BODIES = [
     Case(
         "75a 204-chunked",
         "204 with malformed chunks",
-        ANSWER_UNUSABLE,
+        ANSWER_CUT,
         service=answers(head("Transfer-Encoding: chunked", status="204 No Content") + b"zz\r\n"),
     ),
     _member("76 json-nan", "NaN", "NaN", says="NaN"),

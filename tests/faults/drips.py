@@ -1,12 +1,8 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that can drip: each wait is short, but the whole never ends."""
 
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from itertools import repeat
@@ -18,7 +14,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
     Transport,
 )
 from support import CREATE
-from support.service import PATIENCE, Peer
+from support.service import Peer
 
 from .behaviors import END_OF_HEAD, PIECES, drips, head, never_answers, whole
 from .case import ANSWER_CUT, LOST_AFTER_WORK, LOST_UNREAD, NOT_SENT, Case
@@ -93,7 +89,6 @@ DRIPS = [
     Case(
         "slow-reader", "the request, read slowly", LOST_UNREAD, options=HUGE, service=_slow_reader
     ),
-    Case("look-up", "the name look-up", NOT_SENT, options={"base_url": "https://slow-name"}),
     Case(
         "addresses",
         "connects to five dead addresses",
@@ -123,23 +118,17 @@ def nobody_home() -> Iterator[tuple]:
 
 
 @contextmanager
-def slow_names() -> Iterator[None]:
-    """Make the look-up of one name slow, and give another one five addresses that accept no
-    connection.
-    """
-    done, real = threading.Event(), socket.getaddrinfo
+def dead_addresses() -> Iterator[None]:
+    """Give a name five addresses that accept no connection."""
+    real = socket.getaddrinfo
 
     def look_up(host, *args, **kwargs):
         if host == "dead-addresses":
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address)] * 5
-        if host == "slow-name":
-            done.wait(PATIENCE)
-            raise socket.gaierror(socket.EAI_AGAIN, "scripted")
         return real(host, *args, **kwargs)
 
     with nobody_home() as address, mock.patch("socket.getaddrinfo", look_up):
         yield
-    done.set()
 
 
 class TimedTransport(Transport):
@@ -163,7 +152,7 @@ def endure(
 
     `call`: runs the task, here or in another process.
     """
-    with slow_names(), lab_of(case, CREATE, directory, authority) as lab:
+    with dead_addresses(), lab_of(case, CREATE, directory, authority) as lab:
         lab.service.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
 
         def task() -> tuple[dict, float]:

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bad and unusual inputs: what cannot be sent is refused before anything is sent, the rest arrives
 unchanged.
 """
@@ -24,7 +21,7 @@ from .case import (
     Case,
     Ends,
 )
-from .lab import Lab
+from .lab import BEHIND_PROXY, Lab
 
 TOKEN = "token-of-the-tests"
 _REFUSED_ID = Ends(post=SUCCESS.post, put=INVALID_OPTION.put)
@@ -79,6 +76,11 @@ def _retry_after(letter: str, name: str, what: str, value: str, expected) -> Cas
     )
 
 
+def _not_loopback(lab: Lab) -> dict:
+    """Return the options for the service at an address that is not called loopback."""
+    return {"base_url": lab.url.replace("127.0.0.1", BEHIND_PROXY), "allow_http": True}
+
+
 def _netrc(machine: str):
     """Return the environment variable of a home whose .netrc has an entry for this host."""
     return lambda lab: {"NETRC": lab.file(".netrc", f"{machine} login eve password mallory\n")}
@@ -120,10 +122,12 @@ INPUTS = [
         "base_url's host has a character that looks like another",
         "https://ex\u0430mple.com",
     ),
-    _url(
+    Case(
         "14 url-label-70",
         "base_url's host has a label of 70 characters",
-        f"https://{'a' * 70}.example.com",
+        NOT_SENT_NO_RETRY,
+        options={"base_url": f"https://{'a' * 70}.example.com"},
+        says="does not exist",
     ),
     _text("15 id-dot", ".", _REFUSED_ID),
     _text("16 id-dotdot", "..", _REFUSED_ID),
@@ -213,16 +217,29 @@ INPUTS = [
     ),
     Case(
         "32 env-proxy-loopback",
-        "HTTP_PROXY names a proxy on this host that is not running",
+        "HTTP_PROXY names a proxy, but the service is on this host",
+        SUCCESS,
+        options=lambda lab: {
+            "base_url": lab.url.replace("127.0.0.1", "localhost"),
+            "HTTP_PROXY": "http://127.0.0.1:9",
+        },
+    ),
+    Case(
+        "32a env-proxy-dead",
+        "HTTP_PROXY names a proxy that is not running",
         NOT_SENT,
-        options={"HTTP_PROXY": "http://127.0.0.1:9"},
-        says="port 9",
+        options=lambda lab: {**_not_loopback(lab), "HTTP_PROXY": "http://127.0.0.1:9"},
+        says=":9, the proxy that the environment names",
     ),
     Case(
         "33 env-proxy-none",
         "the same, but use_proxy is false",
         SUCCESS,
-        options={"HTTP_PROXY": "http://127.0.0.1:9", "use_proxy": False},
+        options=lambda lab: {
+            **_not_loopback(lab),
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "use_proxy": False,
+        },
     ),
     *(
         Case(

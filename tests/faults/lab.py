@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The environment of one task: the service, and whatever stands next to it and in front of it."""
 
 from __future__ import annotations
@@ -20,6 +17,8 @@ from support.service import Received, Service
 
 from .relay import Relay
 
+# This host, by an address that is not called loopback: only such a host is reached through a proxy.
+BEHIND_PROXY = "0.0.0.0"
 CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-tests"}
 
 
@@ -34,7 +33,8 @@ class Authority:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for dummy in range(2)
         )
         for context in (self.context, self.demanding):
-            self._authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
+            issued = self._authority.issue_cert("127.0.0.1", "localhost", BEHIND_PROXY)
+            issued.configure_cert(context)
         self.demanding.minimum_version = ssl.TLSVersion.TLSv1_3
         self.demanding.verify_mode = ssl.CERT_REQUIRED
         self._authority.configure_trust(self.demanding)
@@ -105,6 +105,7 @@ def run(lab: Lab, case, **options) -> dict:
         )
     if "proxy" in lab.others:
         environment.update(HTTP_PROXY=lab.others["proxy"].url, HTTPS_PROXY=lab.others["proxy"].url)
+        given.update(base_url=lab.url.replace("127.0.0.1", BEHIND_PROXY), allow_http=True)
     given.update((name, value) for name, value in chosen.items() if name not in environment)
     with mock.patch.dict(os.environ, environment):
         return run_task(lab.resource, **given)

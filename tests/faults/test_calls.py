@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every socket call of a task fails once: the first, the second, ... until a run has no failing
 call.
 """
@@ -11,9 +8,6 @@ import gc
 import itertools
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
 from support import CREATE, UPDATE
 from support.service import Peer, Service
 
@@ -31,8 +25,6 @@ WAYS = [
     Case("https", tls="server"),
     Case("token", token_endpoint=grants()),
     Case("proxy", tls="server"),
-    Case("kept-alive"),
-    Case("kept-alive-https", tls="server"),
 ]
 FRAMINGS = [
     Case("length", service=answers(whole)),
@@ -42,36 +34,19 @@ FRAMINGS = [
 METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 
 
-class KeptTransports(dict):
-    """Returns the transport that was created earlier for the same settings."""
-
-    def __missing__(self, settings):
-        return self.setdefault(settings, Transport(settings))
-
-    def close(self) -> None:
-        for transport in self.values():
-            transport.close()
-
-
 def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -> bool:
     """Run a task in which one socket call fails, check that it reports the truth, and return
     whether a call failed.
     """
-    transports = KeptTransports()
     with lab_of(case, resource, *surroundings) as lab:
-        options = {"connect": transports.__getitem__}
         if case.name == "proxy":
             with Service(Relay(lab.service.port, alone=0, tunnel=True)) as proxy:
                 lab.others["proxy"] = proxy
                 with injector:
-                    result = run(lab, case, **options)
+                    result = run(lab, case)
         else:
-            if case.name.startswith("kept-alive"):
-                assert run(lab, case, **options)["outcome"] == "accepted"
-                lab.service.forget()
             with injector:
-                result = run(lab, case, **options)
-        transports.close()
+                result = run(lab, case)
     told = f"call {injector.nth} of {injector.calls}, {injector.fault}: {result.get('msg', 'ok')}"
     assert_agreement(lab, result, told)
     if "failed" in result:  # a PUT survives any single fault, and so does a POST that sent nothing

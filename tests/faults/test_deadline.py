@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`timeout` limits a whole attempt, whatever drips; in a forked process too, as Ansible's workers
 are.
 """
@@ -17,7 +14,7 @@ import pytest
 from .drips import DRIPS, endure
 
 TIMEOUT = 0.3  # seconds
-LONGEST = 10.0  # seconds; half of what a drip takes by itself. tests/benchmark/deadline.py measures the overrun.
+LONGEST = 10.0  # seconds; half of what a drip takes by itself.
 OVER = re.compile("in time|too long|timed out|cannot be resolved at the moment")
 
 

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever bytes arrive as an answer, to a task, a list or a token request: a result with a true
 outcome and without a credential, in bounded memory and time, and no other error.
 """

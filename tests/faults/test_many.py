@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each named fault hits one item in fifty: its verdict is the single module's, and the others are
 unaffected.
 """
@@ -14,7 +11,7 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Answer,
     Request,
 )
@@ -78,15 +75,6 @@ class SplitTransport:
         if OTHER in request.url or OTHER.encode() in request.body:
             return Answer(201, {}, json.dumps({"id": OTHER, "name": OTHER}).encode())
         return self._real.send_once(request, timeout)
-
-    @property
-    def has_sent(self) -> bool:
-        """Whether a byte of the last attempt was handed to the socket."""
-        return self._real.has_sent
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._real.close()
 
 
 def one_of_fifty(resource: str, **options) -> dict:

@@ -1,26 +1,23 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """When ansible-playbook is killed, a task that was still waiting does not start its module."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    INTENT,
+    Entry,
+    Key,
 )
-from support.locks import hold
+from support.ledgers import entry_of, finish, opened, put
 from support.running import Ansible
+from support.waiting import children, until
 from support.wire import answer, running
 
 ROLE = "infrastructure.services.cassandra_application_role"
@@ -40,22 +37,6 @@ class Orphans(NamedTuple):
         return not any(os.path.exists(f"/proc/{pid}") for pid in self.pids)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def workers(pid: int) -> list[int]:
-    """Return the processes that a process started and that still exist."""
-    asked = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(child) for child in asked.stdout.split()]
-
-
 def has_open(pids: list[int], file: Path) -> bool:
     """Whether one of the processes has the file open."""
     return any(link.resolve() == file for pid in pids for link in Path(f"/proc/{pid}/fd").glob("*"))
@@ -68,8 +49,8 @@ def killed(ansible: Ansible, task: dict, waits: Callable[[list[int]], bool]) -> 
     """
     play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
     with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
-        until(lambda: waits(workers(run.process.pid)))
-        orphans = Orphans(workers(run.process.pid))
+        until(lambda: waits(children(run.process.pid)))
+        orphans = Orphans(children(run.process.pid))
         run.process.kill()
         run.process.wait()
         assert orphans.pids
@@ -96,8 +77,9 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
         assert not service.sent
 
 
-def test_the_lock_of_another_run_is_followed_by_no_module(collections, tmp_path):
+def test_the_lease_of_another_run_is_followed_by_no_module(collections, tmp_path):
     location = str(tmp_path / "ledger.db")
+    key = Key("cassandra_application_role", "r")
     task = {
         ROLE: {"id": "r", "name": "n", "ledger": location},
         "become": True,
@@ -105,16 +87,12 @@ def test_the_lock_of_another_run_is_followed_by_no_module(collections, tmp_path)
     }
     with (
         running(lambda sent: answer(200, {"id": "r"})) as service,
-        closing(open_ledger(location)) as ledger,
+        opened(location, service.url) as ledger,
     ):
-        key = Key(service.url, "cassandra_application_role", "r")
+        intent = put(ledger, key, Entry(INTENT, {}, {}), lease_seconds=600)
         ansible = Ansible(tmp_path, collections, service.url, "local")
-        with ExitStack() as lock:
-            lock.enter_context(hold(ledger, key))
-            with killed(
-                ansible, task, lambda pids: has_open(pids, Path(f"{location}.lock"))
-            ) as orphans:
-                assert not orphans.have_ended
-                lock.close()
+        with killed(ansible, task, lambda pids: has_open(pids, Path(location))) as orphans:
+            assert not orphans.have_ended
+            finish(ledger, key, intent, None)
         assert not service.sent
-        assert ledger.get(key) is None
+        assert entry_of(ledger, key) is None

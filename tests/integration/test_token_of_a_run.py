@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The token that the workers of one run share: how often it is requested, and that no trace of it
 remains.
 """
@@ -10,42 +7,43 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from support.wire import Sent, answer, running
 
-BIN = Path(os.environ.get("TEST_ANSIBLE_BIN") or Path(sys.executable).parent)
 VM = "infrastructure.services.compute_virtual_machine"
 SECRET = "s3cret-of-the-client"
 
 
-class StrictProvider(ThreadingHTTPServer):
+class StrictProvider:
     """A service whose provider keeps one valid token per client: a new one revokes the previous
     one.
     """
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
         self.lock, self.granted, self.answers = threading.Lock(), [], []
         self.is_revoked = False
         self.reached, self.may_answer = threading.Event(), threading.Event()
         self.may_answer.set()
 
-    def grant(self) -> str:
-        with self.lock:
-            self.granted.append(f"granted-token-{len(self.granted)}-{time.time_ns()}")
-            return self.granted[-1]
+    def choose(self, sent: Sent) -> bytes:
+        """Answer a request."""
+        if sent.case == "token":
+            with self.lock:
+                self.granted.append(f"granted-token-{len(self.granted)}-{time.time_ns()}")
+            return answer(200, {"access_token": self.granted[-1], "expires_in": 3600})
+        self.reached.set()
+        self.may_answer.wait(30)
+        name = json.loads(sent.body)["name"]
+        status = self.status_for(name, dict(sent.headers)["Authorization"].partition(" ")[2])
+        time.sleep(len(name) % 5 / 50)
+        return answer(status, {"id": f"id-{name}", "name": name} if status == 201 else None)
 
     def status_for(self, name: str, token: str) -> int:
         """Revoke the token when the second task starts; from then on only the newest one is valid."""
@@ -56,43 +54,12 @@ class StrictProvider(ThreadingHTTPServer):
             return self.answers[-1]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path == "/token":
-            self.answer(
-                200,
-                {"access_token": self.server.grant(), "token_type": "Bearer", "expires_in": 3600},
-            )
-            return
-        self.server.reached.set()
-        self.server.may_answer.wait(30)
-        name = json.loads(body)["name"]
-        status = self.server.status_for(name, self.headers["Authorization"].partition(" ")[2])
-        time.sleep(len(name) % 5 / 50)
-        self.answer(
-            status, {"id": f"id-{name}", "name": name, "attributes": {}} if status == 201 else None
-        )
-
-    def answer(self, status: int, value: object) -> None:
-        body = b"" if value is None else json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments) -> None:
-        """Log nothing."""
-
-
 @pytest.fixture
-def provider():
-    with StrictProvider() as running:
-        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
-        yield running
-        running.shutdown()
+def provider() -> Iterator[StrictProvider]:
+    strict = StrictProvider()
+    with running(strict.choose) as service:
+        strict.url = service.url
+        yield strict
 
 
 @pytest.fixture
@@ -165,27 +132,16 @@ def test_a_killed_run_leaves_neither_token_nor_secret_on_disk(
     ansible_once, provider, identity, tmp_path, short_path, number
 ):
     text, inventory = on_hosts(tmp_path, 2, "first")
-    (tmp_path / "playbook.yml").write_text(text, encoding="utf-8")
-    (tmp_path / "ansible.cfg").touch()
     provider.may_answer.clear()
-    process = subprocess.Popen(
-        [str(BIN / "ansible-playbook"), "playbook.yml", "-i", inventory],
-        cwd=tmp_path,
-        start_new_session=True,
-        env=ansible_once.environment(**identity, TMPDIR=str(short_path)),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    identity["TMPDIR"] = str(short_path)
     try:
-        assert provider.reached.wait(60)
-        os.kill(process.pid, number)
-        process.wait(60)
-        left = everything(tmp_path) + everything(short_path)
+        with ansible_once.interrupted(text, "-i", inventory, **identity) as run:
+            assert provider.reached.wait(60)
+            os.kill(run.process.pid, number)
+            run.process.wait(60)
+            left = everything(tmp_path) + everything(short_path)
     finally:
         provider.may_answer.set()
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
     assert len(provider.granted) == 1
     assert provider.granted[0].encode() not in left
     assert SECRET.encode() not in left

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A fresh ledger on each of the two databases, including a real PostgreSQL, and the emulator as the
 service.
 """
@@ -11,12 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from emulator import server
 from ledger.forked import Process, forking
+from ledger.tasks import open_at
 from support.databases import postgres_server, schema_in
 from support.fixtures import (
     ansible,
@@ -77,8 +72,8 @@ def opened() -> Iterator[Callable[..., Ledger]]:
     """Open ledgers, which are closed at the end of the test."""
     ledgers = []
 
-    def opened(location: str, read_only: bool = False) -> Ledger:
-        ledgers.append(open_ledger(location, read_only))
+    def opened(location: str, read_only: bool = False, base_url: str = "", now: str = "") -> Ledger:
+        ledgers.append(open_at(location, base_url, read_only, now))
         return ledgers[-1]
 
     yield opened

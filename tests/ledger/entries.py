@@ -1,53 +1,103 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Ledger entries as the tests prepare and compare them."""
+"""Ledger entries as the tests prepare, read and compare them."""
 
 from __future__ import annotations
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import tables
+import sqlite3
+from contextlib import closing
+
+import psycopg
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    LEDGER_ENTRY,
+    LEDGER_INFO,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edit_entries,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Change,
-    Ended,
     Entry,
+    HistoryRow,
     Key,
-    Kind,
+    stamped,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    list_entries,
+)
+from support.ledgers import entry_of
+
+_DELETE = "DELETE FROM infrastructure_services_entry WHERE resource = ? AND name = ?"
 
 
-def put(ledger: Ledger, key: Key, entry: Entry | None) -> None:
-    """Make this the ledger's entry for the key, whatever was there before."""
-    before = ledger.get(key)
-    if before or entry:
-        assert write(ledger, Change(key, before, entry))
+def put(ledger: Ledger, key: Key, entry: Entry | None, lease_seconds: int = 0) -> Entry | None:
+    """Make this the ledger's entry for the key, whatever was there before, and return it.
+
+    `lease_seconds`: of an intent; one without a lease is in doubt.
+    """
+    put_all(ledger, {key: entry}, lease_seconds)
+    return entry_of(ledger, key)
 
 
-def write(ledger: Ledger, change: Change) -> bool:
-    """Make one change; return whether the entry was still as `change.before` says."""
-    return ledger.write([change], Kind.BEGIN) != [None]
+def put_all(ledger: Ledger, entries: dict[Key, Entry | None], lease_seconds: int = 0) -> None:
+    """Make these the ledger's entries for their keys; it belongs to a service then."""
+    ledger.database.write([(_DELETE, key) for key in entries], Write.BEGIN)
+    changes = [
+        stamped(Change(Write.BEGIN, key, None, entry, lease_seconds=lease_seconds))
+        for key, entry in entries.items()
+        if entry
+    ]
+    if changes:
+        ledger.refresh()  # a task may have written first
+        assert all(ledger.write(changes))
 
 
-def begin(ledger: Ledger, key: Key, intent: Entry, before: Entry | None) -> Entry | None:
-    """Write an intent; return it as it was written, None if the entry is no longer `before`."""
-    (written,) = ledger.write([Change(key, before, intent)], Kind.BEGIN)
-    return written and written.after
+def end_leases(location: str) -> None:
+    """Let all leases have ended, as after the longest time of a request."""
+    execute(location, "UPDATE infrastructure_services_entry SET lease_seconds = 0")
 
 
-def finish(ledger: Ledger, key: Key, begun: Entry, after: Entry | None, ended: Ended) -> bool:
-    """Write how an attempt ended; return whether the entry was still `begun`."""
-    return ledger.finish(Change(key, begun, after, ended))
+def execute(location: str, statement: str) -> list[tuple]:
+    """Execute a statement as another program does, and return its rows."""
+    if location.startswith("postgresql:"):
+        with psycopg.connect(location, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+    with closing(sqlite3.connect(location, isolation_level=None, timeout=60)) as connection:
+        return connection.execute(statement).fetchall()
 
 
 def bare(entry: Entry | None) -> Entry | None:
-    """Return the entry without its revision, which changes with every write."""
-    return entry and entry._replace(revision=0)
+    """Return the entry without what each write changes."""
+    return entry and entry._replace(revision=0, began_at="", changed_at="", by="", lease_until=0)
 
 
-def history(ledger: Ledger) -> list[tuple[Key, Ended]]:
-    """Return the whole history, oldest first."""
-    columns = f"base_url, resource, name, {tables.ENDED}"
-    rows = ledger.database.execute(
-        f"SELECT {columns} FROM infrastructure_services_history ORDER BY number"
-    )
-    return [(Key(*row[:3]), Ended(*row[3:])) for row in rows]
+def history(ledger: Ledger, key: Key) -> list[HistoryRow]:
+    """Return the history of a key, oldest first."""
+    return ledger.history(key.resource, [key.name]).get(key.name, [])
+
+
+def states(ledger: Ledger) -> dict[str, str]:
+    """Return the state of each entry by name."""
+    return {key.name: entry.state for key, entry in ledger.entries("", ())}
+
+
+def edited(
+    ledger: Ledger, check_mode: bool = False, secret: str = "", reported_at: str = "", **options
+) -> dict:
+    """Return the result of ledger_entry; raise ServicesError."""
+    secrets = Secrets()
+    if secret:
+        secrets.mask(secret)
+    params = validate(LEDGER_ENTRY, {"ledger": "/x", **options}).valid()
+    params["reported_at"] = reported_at
+    return edit_entries(ledger, params, secrets, "this run", check_mode)
+
+
+def listed(ledger: Ledger, **options) -> dict:
+    """Return the result of ledger_info."""
+    return list_entries(ledger, validate(LEDGER_INFO, {"ledger": "/x", **options}).valid())

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the tests do in processes of their own: `python processes.py SOCKET` forks one for each
 connection.
 
@@ -19,81 +16,99 @@ import select
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
+from itertools import count as counting
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 __import__("conftest")  # makes the collection importable
 __import__("psycopg")  # once, before any process is forked
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
-    InvalidInput,
+    ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    Key,
-    LedgerError,
-)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
+    open_database,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
     move_ledger,
-    open_source,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.assets import (
-    assets_of,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
+    PostgresDatabase,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
-    AboutList,
-    Report,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
+    SqliteDatabase,
 )
-from ledger.tasks import task
-from support import CREATE, RESOURCES, locks
+from ledger.tasks import list_task, task
+
+# Calls at which a process dies: those that change the database, and the request.
+CALLS = [
+    (SqliteDatabase, "write"),
+    (PostgresDatabase, "write"),
+    (Transport, "send_once"),
+]
 
 
-def hold(location: str, name: str) -> Iterator[object]:
-    """Hold a key of a ledger until the process is killed."""
-    with locks.hold(open_ledger(location), Key("https://s", "compute_virtual_machine", name)):
-        yield time.monotonic()
-        signal.pause()
+def create(location: str, url: str, name: str, number: int = 0, when: str = "") -> Iterator[dict]:
+    """Create a machine; the process is killed `when` (before, after) it makes a call."""
+    die_at(number, when)
+    yield task(location, base_url=url, name=name, retries=0, timeout=10)
 
 
-def create(location: str, url: str, name: str, step: str = "") -> Iterator[dict]:
-    """Create a machine; with `step` the process is killed there."""
-    if step:
-        KILLED_AT[step]()
-    yield task(location, base_url=url, name=name, retries=0)
+def create_all(
+    location: str,
+    url: str,
+    names: list[str],
+    number: int = 0,
+    when: str = "",
+    approved: dict | None = None,
+    rows: dict | None = None,
+) -> Iterator[dict]:
+    """Create a list of machines, three at once; `approved`, `rows`: as of `list_task`.
+
+    With an approved plan the list has `force`.
+    """
+    die_at(number, when)
+    options = {"base_url": url, "retries": 0, "timeout": 10, "concurrency": 3}
+    options["force"] = approved is not None
+    yield list_task(location, names, approved=approved, rows=rows, **options)
 
 
 def loop(location: str, url: str, count: int) -> Iterator[dict]:
-    """Create web0, web1, ... with one ledger, as a loop does."""
-    try:
-        ledger = open_ledger(location)
-    except LedgerError:
-        ledger = location  # each task reports why
+    """Create web0, web1, ... as a loop does, with one ledger."""
+    ledgers: list[Ledger] = []
+
+    def opens(location: str, base_url: str, read_only: bool) -> Ledger:
+        if not ledgers:
+            ledgers.append(Ledger(open_database(location), base_url))
+            ledgers[0].close = lambda: None
+        ledgers[0].refresh()
+        return ledgers[0]
+
     for number in range(count):
-        yield task(ledger, base_url=url, name=f"web{number}", retries=0)
+        yield task(location, base_url=url, name=f"web{number}", retries=0, opens=opens)
 
 
-def write_half(location: str) -> Iterator[bool]:
-    """Write half of a transaction into the file of an SQLite ledger, until the process is killed."""
-    ledger = open_ledger(location)
-    ledger.database.execute("PRAGMA cache_size = 1")  # pages are written before the commit
-    ledger.database.execute("BEGIN IMMEDIATE")
-    ledger.database.execute("DELETE FROM infrastructure_services_entry WHERE name < 'web200'")
-    ledger.database.execute(
-        "INSERT INTO infrastructure_services_entry SELECT base_url, resource, name || 'copy', state, sent, asset,"
-        ' began_at, changed_at, "by", run, trace_id, revision FROM infrastructure_services_entry'
-    )
-    yield True
-    signal.pause()
+def move(source: str, target: str, number: int = 0, when: str = "") -> Iterator[dict]:
+    """Move a ledger; the process is killed `when` it makes a call."""
+    die_at(number, when)
+    yield _moved(source, target)
+
+
+def _moved(source: str, target: str) -> dict:
+    def opened(location: str, read_only: bool) -> Ledger:
+        return Ledger(open_database(location, read_only), "", read_only, is_moving=True)
+
+    try:
+        with closing(opened(source, False)) as ledger:
+            return move_ledger(ledger, lambda read_only: opened(target, read_only), False)
+    except ServicesError as error:
+        return Result.of_error(error).as_ansible()
 
 
 def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:
@@ -124,35 +139,7 @@ def swept(location: str, url: str, name: str) -> Iterator[object]:
 
 def swept_move(source: str, target: str) -> Iterator[object]:
     """Move a ledger, in the same way."""
-
-    def move() -> dict:
-        try:
-            with closing(open_source(source, False)) as old:
-                return move_ledger(old, partial(open_ledger, target, moving=True), check_mode=False)
-        except LedgerError as error:
-            return Result.of_error(error).as_ansible()
-
-    yield from _once_attached(move)
-
-
-def swept_report(path: str, names: list[str]) -> Iterator[object]:
-    """Write a report, in the same way."""
-
-    def write() -> dict:
-        items = tuple(
-            Result(item=name, changed=True, outcome="accepted", asset={"id": name})
-            for name in names
-        )
-        operation = RESOURCES[CREATE].operation
-        try:
-            report = Report(path, "", "run", "https://service", is_plan=False)
-            assets = assets_of(operation, Result(results=items))
-            problem = report.add_list(operation, assets, AboutList())
-            return dict(outcome="accepted", problem=problem)
-        except InvalidInput as error:
-            return Result.of_error(error).as_ansible()
-
-    yield from _once_attached(write)
+    yield from _once_attached(lambda: _moved(source, target))
 
 
 def _once_attached(act: Callable[[], dict]) -> Iterator[object]:
@@ -167,30 +154,26 @@ def _fill() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _die(*_arguments, **_options) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def die_at(number: int, when: str) -> None:
+    """Kill this process `before` or `after` it makes one of CALLS for the given time."""
+    made = counting(1)
 
+    def around(owner: type, name: str) -> None:
+        real = getattr(owner, name)
 
-def _around(owner: type, name: str, when: str) -> None:
-    """Kill the process before or after a call."""
-    real = getattr(owner, name)
+        def dying(*arguments, **options):
+            is_last = next(made) == number
+            if is_last and when == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            done = real(*arguments, **options)
+            if is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done
 
-    def dying(*arguments, **options):
-        if when == "after":
-            real(*arguments, **options)
-        _die()
+        setattr(owner, name, dying)
 
-    setattr(owner, name, dying)
-
-
-KILLED_AT = {
-    "before the intent": lambda: _around(Ledger, "begin", "before"),
-    "after the intent": lambda: _around(Ledger, "begin", "after"),
-    "while the service works": lambda: None,  # by the test
-    "after the answer": lambda: _around(Transport, "send_once", "after"),
-    "before the record": lambda: _around(Ledger, "finish", "before"),
-    "after the record": lambda: _around(Ledger, "finish", "after"),
-}
+    for owner, name in CALLS if number else ():
+        around(owner, name)
 
 
 def serve(path: str) -> None:

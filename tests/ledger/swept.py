@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How many runs had a call that failed, or at which the process was killed, as `make stress`
 counted it.
 """
@@ -35,20 +32,5 @@ SWEPT = {
         "newfstatat": 390,
         "unlink": 6,
     },
-    "a move from file to file, killed": {"pwrite64": 59, "fdatasync": 29, "unlink": 6},
-    "a move from file to server, killed": {
-        "sendto": 39,
-        "pwrite64": 16,
-        "fdatasync": 10,
-        "unlink": 2,
-    },
-    "a move from server to file, killed": {
-        "sendto": 46,
-        "pwrite64": 43,
-        "fdatasync": 19,
-        "unlink": 4,
-    },
-    "a move from server to server, killed": {"sendto": 84},
-    "a report": {"openat": 496, "write": 9, "unlinkat": 6, "renameat": 9},
     "a list of a playbook": {"fdatasync": 18, "pwrite64": 87, "renameat": 3},
 }

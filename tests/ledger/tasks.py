@@ -1,59 +1,94 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a task with a ledger in this process, as the action plugin does, but without Ansible."""
+"""Runs tasks and lists with a ledger in this process, as the action plugins do, without Ansible."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from typing import Any
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.place import Place
+from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
-from ansible_collections.infrastructure.services.plugins.module_utils._task import credentials
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
-    Context,
-    carry_out,
-    prepare,
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
+    open_database,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.store import Ledger
-from support import CREATE, LEAST, RESOURCES, validated
+from support import CREATE, LEAST, SPECS
+from support.lists import run_list
 
 TOKEN = "token-of-the-tests"
+RUN = "run-of-the-tests"
+Opens = Callable[..., Ledger]
 
 
-def task(ledger: Ledger | str, resource: str = CREATE, check_mode: bool = False, **options) -> dict:
-    """Return the result of a task; `ledger`: an open one, or where to open one for this task only."""
-    params = validated(
-        resource, {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
-    )
-    secrets = credentials.secrets_of(RESOURCES[resource].options, params)
-    own = isinstance(ledger, str)
+def open_at(location: str, base_url: str = "", read_only: bool = False, now: str = "") -> Ledger:
+    """Open a ledger; `now`: the SQL of its clock."""
+    return Ledger(open_database(location, read_only, now), base_url, read_only)
 
-    context = Context(check_mode, secrets, Place(), diff_mode=True)
+
+def task(
+    location: str,
+    resource: str = CREATE,
+    check_mode: bool = False,
+    show: Callable[[str], None] = lambda line: None,
+    opens: Opens = open_at,
+    **options: Any,
+) -> dict:
+    """Return the result of a task with the ledger at a location; `opens`: opens it."""
+    given = {"access_token": TOKEN, "retry_max_delay": 0, **LEAST[resource], **options}
+    opened: list[Ledger] = []
+    validated = validate(SPECS[resource], given)
+    context = Context(check_mode, validated.secrets)
+
+    def open_ledger(service: str) -> Recording:
+        opened.append(opens(location, service, check_mode))
+        return Recording(opened[0], validated.secrets, RUN, show=show)
+
     try:
-        ledger = open_ledger(ledger, check_mode) if own else ledger
-        recording = Recording(ledger, secrets, "run-of-the-tests", check_mode)
-        (planned,) = recording.look_up([prepare(RESOURCES[resource], params)])
-        result = carry_out(planned, context, recording)
-        warnings = *recording.warnings, *result.warnings
-        return {"warnings": [], **replace(result, warnings=warnings).as_ansible()}
+        result = carry_out(validated, context, open_ledger)
+        return {"warnings": [], **result.as_ansible()}
     except ServicesError as error:
         return Result.of_error(error).as_ansible()
     finally:
-        if own and not isinstance(ledger, str):
+        for ledger in opened:
             ledger.close()
 
 
-def key(service, name: str = "web01", resource: str = CREATE) -> Key:
-    """Return the key of a task that uses the service."""
-    return Key(service.url, resource, name)
+def list_task(
+    location: str,
+    names: list[str],
+    spec: Any = VIRTUAL_MACHINES,
+    check_mode: bool = False,
+    approved: dict | None = None,
+    rows: dict[str, int] | None = None,
+    show: Callable[[str], None] = lambda line: None,
+    **options: Any,
+) -> dict:
+    """Return the result of a list of machines; of others if the options have the list.
+
+    `approved`, `rows`: the bodies of the approved plan, and the last row of each asset in it.
+    """
+    if names:
+        options["virtual_machines"] = [{"name": name} for name in names]
+    how = {"check_mode": check_mode, "approved": approved, "rows": rows, "show": show}
+    try:
+        return run_list(spec, {"results": "all", **options}, location=location, **how)
+    except ServicesError as error:
+        return Result.of_error(error).as_ansible()
+
+
+def key(name: str = "web01", resource: str = CREATE) -> Key:
+    """Return the key of an asset."""
+    return Key(resource, name)

@@ -1,12 +1,10 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Whenever a task is killed, no virtual machine is created twice and none is lost. The rerun knows,
-or says unknown.
+"""Whenever a task or a list is killed, no machine is created twice and none is lost: the next run
+knows, or says that it does not.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -14,27 +12,24 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import DONE
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    INTENT,
+)
 from emulator import faults
-from ledger.tasks import key
+from ledger.entries import end_leases
+from ledger.tasks import key, list_task, task
+from support.fleets import play_of_hosts
+from support.ledgers import entry_of
 from support.running import BIN
 from support.waiting import until
 
 WORK = 0.03  # seconds that the service takes, so that many kills fall within them
 FLEET = "infrastructure.services.fleet : Create the virtual machines"
-
-# What the rerun finds after a kill at this step: whether a machine exists, and the outcome of the
-# rerun.
-AFTER_STEP = {
-    "before the intent": (1, "accepted"),
-    "after the intent": (0, "unknown"),
-    "while the service works": (1, "unknown"),
-    "after the answer": (1, "unknown"),
-    "before the record": (1, "unknown"),
-    "after the record": (1, "not_sent"),
-}
+NAMES = [f"web{number}" for number in range(5)]
 
 
 def slow_down(service, seconds: float) -> None:
@@ -46,28 +41,6 @@ def all_answered(service) -> bool:
     return all(entry.status for entry in list(service.api.conversation))
 
 
-def crash(fork, location: str, service, count: int, seed: str) -> list[dict]:
-    """Kill `count` tasks at random moments and run each again; return what was seen, once the
-    service is idle.
-    """
-    slow_down(service, WORK)
-    chance, seen = random.Random(seed), []
-    started = time.monotonic()
-    with fork("create", location, service.url, f"{seed}-measure") as process:
-        assert process.result()
-    whole = time.monotonic() - started
-    for number in range(count):
-        name = f"{seed}-{number}"
-        with fork("create", location, service.url, name) as process:
-            process.ends_within(whole * chance.uniform(0, 1.2))
-            process.kill()
-            crashed = not process.said
-        with fork("create", location, service.url, name) as process:
-            seen.append({"name": name, "crashed": crashed, "again": process.result()})
-    until(lambda: all_answered(service))
-    return seen
-
-
 def machines(service) -> dict[str, list[str]]:
     """The ids of the service's virtual machines, by name."""
     found: dict[str, list[str]] = {}
@@ -76,60 +49,104 @@ def machines(service) -> dict[str, list[str]]:
     return found
 
 
-def check(ledger, service, seen: list[dict]) -> Counter:
-    """Assert that store, ledger and rerun agree on every key; return how often the rerun had each
-    outcome.
+def agree(ledger, service, names: Iterable[str]) -> Counter:
+    """Assert that the service and the ledger agree on all machines; return how many are done, in
+    doubt and not there.
     """
-    there = machines(service)
-    for one in seen:
-        ids, again, entry = (
-            there.get(one["name"], []),
-            one["again"],
-            ledger.get(key(service, one["name"])),
-        )
-        assert len(ids) <= 1, f"{one['name']} was created twice"
-        if again["outcome"] == "unknown":
-            assert not again["changed"]
-            assert entry.state != DONE
-        else:
-            assert ids == [again["asset"]["id"]] == [entry.asset["id"]]
-            assert entry.state == DONE
-    return Counter(one["again"]["outcome"] for one in seen)
-
-
-@pytest.mark.parametrize("step", AFTER_STEP)
-def test_a_kill_at_each_step(location, fork, opened, service, step):
-    count, outcome = AFTER_STEP[step]
-    if step == "while the service works":
-        slow_down(service, 0.3)
-    with fork("create", location, service.url, "web01", step) as process:
-        if step == "while the service works":
-            until(lambda: service.api.conversation)
-            process.kill()
-        assert process.result() == {}, "it was not killed"
     until(lambda: all_answered(service))
-    with fork("create", location, service.url, "web01") as process:
-        seen = [{"name": "web01", "again": process.result()}]
-    assert check(opened(location), service, seen) == {outcome: 1}
-    assert len(machines(service).get("web01", [])) == count
+    there, counts = machines(service), Counter()
+    for name in names:
+        ids, entry = there.get(name, []), entry_of(ledger, key(name))
+        assert len(ids) <= 1, f"{name} was created twice"
+        if entry is None:
+            assert ids == [], f"{name} is lost"
+        elif entry.state == DONE:
+            assert ids == [entry.asset["id"]]
+        counts[entry.state if entry else "absent"] += 1
+    return counts
 
 
-def test_twenty_five_kills_at_random_moments(tmp_path, fork, opened, service):
-    seen = crash(fork, str(tmp_path / "ledger.db"), service, 25, "random")
-    outcomes = check(opened(str(tmp_path / "ledger.db")), service, seen)
-    assert sum(outcomes.values()) == 25
-    assert any(one["crashed"] for one in seen)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_task_is_killed_at_each_of_its_calls(location, fork, opened, service, when):
+    """At each transaction of its ledger, and at its request; while the lease runs, nobody says that
+    it is in doubt, and afterwards nobody sends it again.
+    """
+    for number in itertools.count(1):
+        name = f"web{number}-{when}"
+        with fork("create", location, service.url, name, number, when) as process:
+            was_killed = process.result() == {}
+        ledger = opened(location)
+        agree(ledger, service, [name])
+        entry, sent = entry_of(ledger, key(name)), len(service.api.conversation)
+        end_leases(location)
+        again = task(location, base_url=service.url, name=name, retries=0)
+        if entry and entry.state == INTENT:
+            assert entry.lease_until > time.time()
+            assert (again["failed"], again["outcome"]) == (True, "unknown")
+            assert "infrastructure.services.in_doubt" in again["msg"]
+        else:
+            assert again["outcome"] == ("not_sent" if entry else "accepted")
+        assert len(service.api.conversation) == sent + (again["outcome"] == "accepted")
+        agree(ledger, service, [name])
+        if not was_killed:
+            break
+    # The first task also creates the tables and claims the ledger; the last one is not killed.
+    assert number >= 4
 
 
-@pytest.mark.stress
-@pytest.mark.parametrize("seed", ["one", "two"])
-def test_a_thousand_kills_at_random_moments(location, fork, opened, service, seed):
-    seen = crash(fork, location, service, 500, seed)
-    outcomes = check(opened(location), service, seen)
-    assert sum(outcomes.values()) == 500
-    assert set(outcomes) == {"unknown", "accepted", "not_sent"}, (
-        "the moments did not reach every step"
-    )
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_list_is_killed_at_each_of_its_calls(location, fork, opened, service, when):
+    for number in itertools.count(1):
+        names = [f"{name}-{number}-{when}" for name in NAMES]
+        with fork("create_all", location, service.url, names, number, when) as process:
+            was_killed = process.result() == {}
+        ledger = opened(location)
+        agree(ledger, service, names)
+        end_leases(location)
+        again = list_task(location, names, base_url=service.url, in_doubt="skip", concurrency=3)
+        counts = agree(ledger, service, names)
+        assert counts["absent"] == 0
+        assert counts[INTENT] <= 3
+        doubtful = [each for each in again["results"] if each["outcome"] == "unknown"]
+        assert len(doubtful) == counts[INTENT]
+        if not was_killed:
+            break
+    assert number >= 8
+
+
+def crash(fork, location: str, service, count: int, seed: str) -> list[str]:
+    """Kill `count` tasks at random moments; return their names."""
+    slow_down(service, WORK)
+    chance = random.Random(seed)
+    started = time.monotonic()
+    with fork("create", location, service.url, f"{seed}-measure") as process:
+        assert process.result()
+    whole = time.monotonic() - started
+    names = [f"{seed}-{number}" for number in range(count)]
+    for name in names:
+        with fork("create", location, service.url, name) as process:
+            process.ends_within(whole * chance.uniform(0, 1.2))
+            process.kill()
+    return names
+
+
+@pytest.mark.parametrize(
+    ("count", "location"),
+    [
+        (25, "sqlite"),
+        *(pytest.param(500, kind, marks=pytest.mark.stress) for kind in ("sqlite", "postgres")),
+    ],
+    indirect=["location"],
+)
+def test_kills_at_random_moments(location, fork, opened, service, count):
+    names = crash(fork, location, service, count, "random")
+    ledger = opened(location)
+    agree(ledger, service, names)
+    end_leases(location)
+    for name in names:
+        with fork("create", location, service.url, name) as process:
+            assert process.result()["outcome"] in ("accepted", "not_sent", "unknown")
+    assert agree(ledger, service, names)["absent"] == 0
 
 
 def kill_playbook(ansible, service, line: list[str], chance: random.Random) -> None:
@@ -164,32 +181,24 @@ def test_playbooks_killed_at_random_moments(ansible_once, location, opened, serv
     """
     slow_down(service, 0.2)
     (ansible_once.directory / "ansible.cfg").touch()
-    chance, seen = random.Random("playbooks"), []
+    chance, names = random.Random("playbooks"), []
     for death in range(deaths):
         hosts = [f"web{death}-{number}" for number in range(8)]
-        line = [
-            "infrastructure.services.create_fleet",
-            "-i",
-            ",".join(hosts),
-            "--forks",
-            "8",
-            "-e",
-            json.dumps(
-                {
-                    "fleet": "all",
-                    "ledger": location,
-                    "fleet_in_doubt": "skip",
-                    "virtual_machine_attributes": {},
-                }
-            ),
-        ]
+        names += hosts
+        play = ansible_once.directory / "fleet.yml"
+        play.write_text(
+            play_of_hosts(fleet_ledger=location, fleet_in_doubt="skip", fleet_concurrency=8)
+        )
+        variables = {host: {"virtual_machine_attributes": {}} for host in hosts}
+        (ansible_once.directory / "hosts.json").write_text(
+            json.dumps({"fleet": {"hosts": variables}})
+        )
+        line = [str(play), "-i", "hosts.json"]
         kill_playbook(ansible_once, service, line, chance)
-        run = ansible_once.playbook(*line)
-        result = run.result(FLEET)
-        doubtful = {item["item"]: item for item in result["results"]}
+        until(lambda: all_answered(service))
+        end_leases(location)
+        result = ansible_once.playbook(*line).result(FLEET)
+        in_doubt = {each["item"] for each in result["results"]}
         facts = result["ansible_facts"]["compute_virtual_machines"]
-        done = {host: {"outcome": "done", "asset": asset} for host, asset in facts.items()}
-        seen += [{"name": host, "again": doubtful.get(host) or done[host]} for host in hosts]
-    assert [one["name"] for one in seen].count("web0-0") == 1
-    assert len(seen) == 8 * deaths
-    assert sum(check(opened(location), service, seen).values()) == 8 * deaths
+        assert {*facts, *in_doubt} == set(hosts)
+    assert agree(opened(location), service, names)["absent"] == 0

@@ -1,161 +1,281 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of an SQLite ledger: its paths, its copies, its locks, and what happens to it during a
-run.
+"""What may be at the place of a ledger: what cannot be used is refused before a request and left as
+it is.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
-import sqlite3
-import threading
-from contextlib import closing
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Entry,
-    Key,
+    LedgerError,
 )
-from ledger.entries import begin, put
-from ledger.loops import race
-from ledger.tasks import task
-from ledger.test_places import AS_ANYBODY, as_anybody
-from support.locks import hold
-from support.waiting import until, waiting
+from ledger.entries import execute, listed, put, put_all
+from ledger.forked import Process, forking
+from ledger.tasks import key, open_at, task
+from support.ledgers import entry_of
 
-__all__ = ["as_anybody"]
+# Takes from the task root's ability to ignore permissions, so that they apply to it.
+AS_ANYBODY = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+)
+ENTRY = Entry(DONE, {"text": "x" * 200}, {})
 
-KEY = Key("https://s", "compute_virtual_machine", "web01")
-OTHER = KEY._replace(name="web02")
-ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
+
+@pytest.fixture(scope="module")
+def as_anybody() -> Iterator[Callable[..., Process]]:
+    """Start a process to which permissions apply."""
+    with forking(*AS_ANYBODY) as fork:
+        yield fork
 
 
 @pytest.fixture
-def path(tmp_path) -> str:
-    return str(tmp_path / "ledger.db")
+def run(as_anybody, service) -> Callable[..., dict]:
+    """Return a function that returns the result of a task in a separate process."""
+
+    def run(location: Path, mode: str = "run", when: str = "") -> dict:
+        with as_anybody("limited", str(location), service.url, mode, when) as process:
+            return process.result()
+
+    return run
 
 
-def names(path: str) -> set[str]:
-    return {file.name for file in Path(path).parent.iterdir()}
+def written(path: Path, statement: str = "") -> Path:
+    """Make a ledger with many entries, then run a statement on it as another program would."""
+    ledger = open_at(str(path))
+    put_all(ledger, {key(f"n{number}"): ENTRY for number in range(200)})
+    ledger.close()
+    if statement:
+        execute(str(path), statement)
+    return path
 
 
-def test_two_names_of_one_ledger_create_nothing_twice(tmp_path, path, fork, service):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/link.db").symlink_to(path)
-    assert set(race(fork, service, [path, str(tmp_path / "other/link.db")], 10).values()) == {1}
-    assert not list((tmp_path / "other").glob("*-*"))
+def content(path: Path) -> bytes | None:
+    """Return the content of a file, minus the database header, which counts mode changes."""
+    return path.read_bytes()[100:] if path.is_file() else None
 
 
-class Ended(BaseException):
-    """What ends a task at any point, like the keyword `timeout`."""
+def made(path: Path, make: Callable[[Path], object]) -> Path:
+    make(path)
+    return path
 
 
-def test_a_task_that_is_ended_while_it_begins_to_write_leaves_no_transaction_open(path, opened):
-    """The handler of a signal runs when BEGIN returns, which is after another writer has finished."""
-
-    def end(*_signal) -> None:
-        raise Ended
-
-    ledger = opened(path)
-    before = signal.signal(signal.SIGALRM, end)
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.5, writer.execute, ["ROLLBACK"]).start()
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        try:
-            with pytest.raises(Ended):
-                begin(ledger, KEY, ENTRY, None)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        writer.execute("BEGIN IMMEDIATE")
-        writer.execute("ROLLBACK")
-    assert begin(ledger, KEY, ENTRY, None)
+def file(path: Path, content: bytes) -> Path:
+    return made(path, lambda path: path.write_bytes(content))
 
 
-def test_without_locks_nothing_is_created_twice(path, service, opened, monkeypatch):
-    """As when the lock file was removed between two starts: the second task finds the intent and
-    sends nothing.
-    """
-    first = opened(path)
-    os.unlink(f"{path}.lock")
-    second = opened(path)
-    with hold(first, KEY), hold(second, KEY):
-        before = first.get(KEY), second.get(KEY)
-        assert begin(first, KEY, ENTRY._replace(state=INTENT), before[0])
-        assert begin(second, KEY, ENTRY._replace(state=INTENT), before[1]) is None
+def mode_of(path: Path, mode: int) -> Path:
+    return made(written(path), lambda path: path.chmod(mode))
 
 
-def test_a_file_with_two_names_is_refused(path, opened, service):
-    put(opened(path), KEY, ENTRY)
-    os.link(path, f"{path}.other")
-    for name in (path, f"{path}.other"):
-        for read_only in (False, True):
-            with pytest.raises(ServicesError, match=r"has 2 names \(hard links\)"):
-                opened(name, read_only)
-    assert task(path, base_url=service.url)["outcome"] == "not_sent"
+def in_closed_directory(path: Path, make=lambda path: path) -> Path:
+    path.mkdir()
+    ledger = make(path / "ledger.db")
+    path.chmod(0o500)
+    return ledger
+
+
+NO_LEDGER = "it is no ledger, and is left as it is"
+FOREIGN = "is a database with something else in it (theirs)"
+STATEMENTS = {
+    "a table of its own": "CREATE TABLE theirs (text TEXT)",
+    "a view": "CREATE VIEW theirs AS SELECT 1",
+    "a trigger": (
+        "CREATE TRIGGER theirs AFTER INSERT ON infrastructure_services_entry BEGIN"
+        " DELETE FROM infrastructure_services_entry; END"
+    ),
+}
+# What is at the path, what the task reports about it, and whether check mode, which only reads,
+# reports it too.
+PLACES = {
+    "a directory": (lambda path: made(path, Path.mkdir), "is not a regular file", True),
+    "no directory": (lambda path: path / "ledger.db", "No such file or directory", False),
+    "text": (lambda path: file(path, b"not a ledger\n" * 500), NO_LEDGER, True),
+    "zeros": (lambda path: file(path, bytes(8192)), NO_LEDGER, True),
+    "letters": (lambda path: file(path, b"xy"), NO_LEDGER, True),
+    "a FIFO": (lambda path: made(path, os.mkfifo), "is not a regular file", True),
+    "truncated": (
+        lambda path: made(written(path), lambda path: os.truncate(path, 6000)),
+        "malformed",
+        True,
+    ),
+    "unreadable": (lambda path: mode_of(path, 0o000), "unable to open database file", True),
+    "a read-only file": (lambda path: mode_of(path, 0o400), "readonly database", False),
+    "a new file in a read-only directory": (in_closed_directory, "Permission denied", False),
+    "a file in a read-only directory": (
+        lambda path: in_closed_directory(path, written),
+        "readonly database",
+        False,
+    ),
+    "of another version": (
+        lambda path: written(path, "UPDATE infrastructure_services_ledger SET schema_number = 4"),
+        "was written by another version of this collection, or by something else (schema 4, not 5)",
+        True,
+    ),
+    "without its row": (
+        lambda path: written(path, "DELETE FROM infrastructure_services_ledger"),
+        "or by something else (schema None, not 5)",
+        True,
+    ),
+    "with another column": (
+        lambda path: written(
+            path, "ALTER TABLE infrastructure_services_entry RENAME COLUMN sent TO told"
+        ),
+        "no such column: sent",
+        True,
+    ),
+    **{
+        what: (lambda path, statement=statement: written(path, statement), FOREIGN, True)
+        for what, statement in STATEMENTS.items()
+    },
+    "another database": (
+        lambda path: made(path, lambda path: execute(str(path), STATEMENTS["a table of its own"])),
+        FOREIGN,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_cannot_be_used_fails_the_task_before_its_request(tmp_path, run, service, place):
+    make, says, also_in_check_mode = PLACES[place]
+    path = make(tmp_path / "here")
+    before = content(path)
+    for mode in ("run", "check"):
+        result = run(path, mode)
+        if mode == "run" or also_in_check_mode:
+            assert (result["failed"], result["changed"]) == (True, False)
+            assert result["outcome"] == "not_sent"
+            assert result["msg"].startswith(f"ledger: {path}")
+            assert says in result["msg"]
+        else:
+            assert (result.get("failed", False), result["changed"]) == (False, True)
+    assert service.api.conversation == []
+    assert content(path) == before
+    if says in (NO_LEDGER, FOREIGN):
+        assert [each.name for each in tmp_path.iterdir()] == ["here"]
+
+
+# What another program has written into a ledger, on both databases.
+ODD = {
+    "a state": ("state = 'begun'", "is begun"),
+    "no JSON": ("sent = '{'", "is unreadable"),
+    "very deep": (f"asset = '{'[' * 99_000}{']' * 99_000}'", "is unreadable"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_entry_that_something_else_wrote_is_an_error_with_its_name(
+    location, opened, service, what
+):
+    assignment, says = ODD[what]
+    put_all(opened(location), {key("web01"): ENTRY, key("web02"): ENTRY})
+    execute(location, f"UPDATE infrastructure_services_entry SET {assignment} WHERE name = 'web02'")
+    result = task(location, base_url=service.url, name="web02")
+    assert (result["failed"], result["outcome"]) == (True, "not_sent")
+    assert f"the entry of web02 {says}, so something else wrote it" in result["msg"]
+    assert task(location, base_url=service.url, name="web01")["outcome"] == "not_sent"
+    with pytest.raises(LedgerError, match="the entry of web02"):
+        opened(location).entries("", ())
+    if what == "a state":
+        with pytest.raises(LedgerError, match="an entry is begun, so something else wrote it"):
+            listed(opened(location), summary=True)
+    assert service.api.conversation == []
+
+
+def test_a_full_disk_is_noticed_before_the_request(tmp_path, run, service):
+    for path in (tmp_path / "new.db", written(tmp_path / "old.db")):
+        result = run(path, when="before")
+        assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
+        assert result["msg"].startswith(f"ledger: {path}")
+    assert service.api.conversation == []
+
+
+def test_a_disk_that_fills_up_during_the_request_loses_nothing(tmp_path, run, opened, service):
+    path = tmp_path / "ledger.db"
+    failed = run(path, when="after")
+    (machine,) = service.api.store.snapshot()["virtual_machines"]
+    assert (failed["failed"], failed["changed"], failed["outcome"]) == (True, True, "accepted")
+    assert failed["asset"]["id"] == machine["id"]
+    assert f"could not be recorded: {path}: " in failed["msg"]
+    assert entry_of(opened(str(path)), key()).state == INTENT
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_a_ledger_that_disappears_during_a_run_is_noticed_before_the_next_request(
-    path, opened, service, what
+def test_a_ledger_that_disappears_during_a_loop_is_noticed_before_the_next_request(
+    tmp_path, fork, service, opened, what
 ):
-    ledger = opened(path)
-    assert task(ledger, base_url=service.url)["outcome"] == "accepted"
-    if what == "replaced":
-        shutil.copy(path, f"{path}.copy")
-        os.replace(f"{path}.copy", path)
-    else:
-        os.unlink(path)
-    for name in ("web01", "web02", "web03"):
-        result = task(ledger, base_url=service.url, name=name)
-        assert (result["failed"], result["outcome"]) == (True, "not_sent")
-        assert "was removed or replaced while it was in use" in result["msg"]
-    assert len(service.api.conversation) == 1
+    """Once the file is back, the next run creates what is missing and nothing else."""
+    path, count = str(tmp_path / "ledger.db"), 12
+    with fork("loop", path, service.url, 2) as loop:
+        assert len(loop.results()) == 2
+    shutil.copy(path, f"{path}.backup")
+    with fork("loop", path, service.url, count) as loop:
+        loop.wait(4)
+        os.rename(path, f"{path}.gone")
+        if what == "replaced":
+            shutil.copy(f"{path}.backup", path)
+        results = loop.results()
+    assert results[-1]["outcome"] == "not_sent"
+    assert "was removed or replaced while it was in use" in results[-1]["msg"]
+    assert len(service.api.conversation) < count
+    os.replace(f"{path}.gone", path)
+    execute(path, "UPDATE infrastructure_services_entry SET lease_seconds = 0")
+    with fork("loop", path, service.url, count) as loop:
+        outcomes = [result["outcome"] for result in loop.results()]
+    # That of an intent or a request that was in flight when the file disappeared.
+    in_doubt = outcomes.count("unknown")
+    assert in_doubt <= 1
+    assert count - in_doubt <= len(service.api.conversation) <= count
 
 
-def test_an_answer_for_a_ledger_that_is_gone_is_in_the_result(path, opened, service, monkeypatch):
-    ledger = opened(path)
-    real = ledger.begin
-    monkeypatch.setattr(ledger, "begin", lambda *arguments: (real(*arguments), os.unlink(path))[0])
-    result = task(ledger, base_url=service.url)
-    assert (result["failed"], result["changed"], result["outcome"]) == (True, True, "accepted")
-    assert result["asset"]["id"]
+def test_two_names_of_one_file_are_one_ledger(tmp_path, fork, service):
+    path, link = str(tmp_path / "ledger.db"), tmp_path / "link.db"
+    link.symlink_to(path)
+    task(path, base_url=service.url, name="first")
+    with (
+        fork("loop", path, service.url, 10) as first,
+        fork("loop", str(link), service.url, 10) as second,
+    ):
+        results = [*first.results(), *second.results()]
+    assert len(service.api.conversation) == 11
+    assert [result["outcome"] for result in results].count("accepted") == 10
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ledger.db", "link.db"]
 
 
-def test_closing_one_of_two_ledgers_of_a_process_leaves_the_locks_of_the_other(path, opened, fork):
-    """A list has a ledger of its own, and closing a file drops all locks that the process has on
-    it.
-    """
-    first, second = opened(path), opened(path)
-    assert second.lock(OTHER, wait=False)
-    with hold(first, KEY):
-        second.close()
-        with fork("hold", path, OTHER.name) as other:
-            assert other.wait()
-        with fork("hold", path, KEY.name) as other:
-            until(lambda: waiting(path) == 1)
+@pytest.mark.parametrize("mode", [None, 0o660])
+def test_a_new_file_is_private_and_one_that_a_group_shares_stays_shared(tmp_path, service, mode):
+    path = tmp_path / "ledger.db"
+    before = os.umask(0)
+    try:
+        if mode:
+            path.touch()
+            path.chmod(mode)
+        assert task(str(path), base_url=service.url)["outcome"] == "accepted"
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == (mode or 0o600)
 
 
-def test_the_locks_follow_the_mode_of_the_ledger(path, opened):
-    opened(path).close()
-    assert Path(f"{path}.lock").stat().st_mode & 0o777 == 0o600
-    Path(path).chmod(0o660)
-    opened(path)
-    assert Path(f"{path}.lock").stat().st_mode & 0o777 == 0o660
+@pytest.mark.parametrize(
+    "text", ["O'Brien; DROP TABLE x", "ä€😀", "?", "%s", "a\nb", "\\u0000", "{{ 1 }}", "x" * 5000]
+)
+def test_any_text_comes_back_as_it_was(location, opened, text):
+    asset = {"id": text, "deep": [{"null": None, "number": 1.5, "nul": "\x00"}]}
+    written = put(opened(location), key(text), Entry(DONE, {text: text}, asset, by=text))
+    assert entry_of(opened(location), key(text)) == written
+    assert (written.sent, written.asset, written.by) == ({text: text}, asset, text)
 
 
-@pytest.mark.skipif(not AS_ANYBODY, reason="root is needed to make a file that others may not open")
-def test_a_ledger_works_without_a_lock_file_it_may_not_open(path, opened, service, as_anybody):
-    opened(path).close()
-    Path(f"{path}.lock").chmod(0o000)
-    os.chown(f"{path}.lock", 12345, 12345)
-    with as_anybody("limited", path, service.url, "run") as process:
-        assert process.result()["outcome"] == "accepted"
+def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
+    for _time in range(2):
+        ledger = opened(location, read_only=True)
+        assert (ledger.is_new, entry_of(ledger, key()), ledger.entries("", ())) == (True, None, [])
+        assert ledger.history(*key()) == {}

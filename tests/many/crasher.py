@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Kills runs of a list and repeats them: `python crasher.py LEDGER URL ROUNDS SEED`. One line of
 JSON per round.
 
@@ -24,9 +20,7 @@ __import__("conftest")  # makes the collection importable
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    ListRecording,
-)
+from support.ledgers import end_leases
 from support.lists import run_list
 
 COUNT, AT_ONCE = 60, 16
@@ -43,8 +37,6 @@ def run(
         VIRTUAL_MACHINES,
         options,
         location=location,
-        run="run",
-        recording=ListRecording,
         watch=watch,
     )
 
@@ -89,6 +81,7 @@ def main(location: str, url: str, rounds: str, seed: str) -> None:
     for number in range(int(rounds)):
         names = [f"{seed}-{number}-{index}" for index in range(COUNT)]
         forked(location, url, names, chance.uniform(0, 1.1 * whole))
+        end_leases(location)
         print(json.dumps(forked(location, url, names)), flush=True)
 
 

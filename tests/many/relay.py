@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Relays connections to a Unix socket: `python relay.py SOCKET`. Prints its port; once stopped, it
 answers no one.
 """

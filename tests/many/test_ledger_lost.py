@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A ledger that stops responding ends a list promptly, and the list reports it."""
 
 from __future__ import annotations
@@ -18,14 +14,11 @@ import psycopg
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     postgresql,
-    store,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
 )
 from many.conftest import until
 from many.crasher import run
 from support.databases import postgres_server, schema_in
+from support.ledgers import states
 
 __all__ = ["postgres_server"]
 COUNT = 400
@@ -79,8 +72,8 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     """With limits of 2 s for a connection, a statement and a loss, the list ends once and not per
     item.
     """
-    monkeypatch.setattr(postgresql, "_STATEMENT_SECONDS", 2.0)
-    monkeypatch.setattr(store, "_LOSS_GRACE", 2.0)
+    monkeypatch.setattr(postgresql, "_HANGS", 2.0)
+    monkeypatch.setattr(postgresql.PostgresDatabase, "tried_for", 2.0)
     process, url = relay
     service.seconds = 0.3
     stopped = []
@@ -92,9 +85,7 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     process.send_signal(signal.SIGCONT)
     assert "not started: the ledger cannot be used" in result["msg"]
     assert result["counts"]["not_begun"] > 0
-    sent, ledger = set(service.created), open_ledger(database, read_only=True)
-    recorded = {key.name: entry.state for key, entry in ledger.entries({}, lambda name: True)}
-    ledger.close()
+    sent, recorded = set(service.created), states(database)
     assert set(service.created.values()) == {1}
     assert names(result, "accepted") == sent
     done = {

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The screens that people decide from, as text at 80 columns: the plan, the end, what is in doubt.
 
 On stdout with Ansible's own callback; on stderr with one that prints a document on stdout.
@@ -57,41 +53,43 @@ virtual machines: 3 created, 0 unchanged, 1 in doubt, 1 rejected, 0 s
       status 504: a gateway timed out waiting for the service. It is unknown
       whether the virtual machine was created. Look for it on the service: sent
       again, it may exist twice. The ledger does not send it again until it is
-      settled.
+      settled. Look again later: it may still appear.
   x wrong
       POST http://127.0.0.1:PORT/api/v1/services/compute/virtual_machines:
-      status 422: the service rejected the values of the request; check names
-      and types in attributes. No virtual machine was created.
+      status 422: the service rejected the values of the request; check their
+      names and types. No virtual machine was created.
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, 0 s
 """
 DOUBT = """\
 HERE/fleet.db: 1 unknown
 NAME  STATE    SINCE (UTC)       ADDRESS  TEAM  ID
-compute_virtual_machine at http://127.0.0.1:PORT
+compute_virtual_machine
 lost  unknown  2026-01-01 00:00           web
-Look for each machine on the service.
-lost was sent with team web, operating_system Debian 13, cpu 4.
-If lost is there, record it, with its id at the end:
-ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=HERE/fleet.db \
-resource=compute_virtual_machine base_url=http://127.0.0.1:PORT name=lost asset=id='
-If it is not there, remove its entry, and the next run creates it:
-ansible localhost -m infrastructure.services.ledger_entry -a 'ledger=HERE/fleet.db \
-resource=compute_virtual_machine base_url=http://127.0.0.1:PORT name=lost state=absent'
+Look for each machine on the service, and look again later: it may still appear.
+If it is there, record it with its id and address in place of ID and ADDRESS. If
+it is not, remove its entry, and the next run creates it:
+ansible localhost -m infrastructure.services.ledger_entry -a \
+'{"ledger": "HERE/fleet.db", "resource": "compute_virtual_machine", "name": "lost", \
+"changed_at": "2026-01-01 00:00", "asset": {"id": "ID", "attributes": {"ip": "ADDRESS"}}}'
+ansible localhost -m infrastructure.services.ledger_entry -a \
+'{"ledger": "HERE/fleet.db", "resource": "compute_virtual_machine", "name": "lost", \
+"changed_at": "2026-01-01 00:00", "state": "absent"}'
 """
 PLANNED = """\
 virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
   each:    team web, cpu 4, operating_system Debian 13
   ? lost   in doubt since 2026-01-01 00:00: sent, no answer
-  ! drift  cpu 4 recorded, 8 listed: the service cannot update it
+  ! drift  attributes.cpu 4 -> 8: the service cannot update it
   + new1   ip 192.0.2.11, vm_ram 16
   + new2   ip 192.0.2.12, vm_ram 32
-  . gone   recorded, not listed: left alone
+  . 1 recorded and not listed
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 to update
   ~ role-1  description one -> two
-            service, platform, region, tenant are known and not sent: send:
-            complete keeps them
+            these fields are known and not sent: service, platform, region,
+            tenant. A service that replaces drops them; send: complete keeps
+            them.
 """
 # In this order: each screen is about what the ones before it have left behind.
 SCREENS = ((FLEET, (), RUN, END), (IN_DOUBT, (), {}, DOUBT), (FLEET, ("--check",), PLAN, PLANNED))
@@ -101,7 +99,7 @@ def settled(text: str, directory: Path) -> str:
     """Replace what differs from run to run."""
     text = text.replace(str(directory), "HERE")
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-01-01 00:00", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\dZ)?", "2026-01-01 00:00", text)
     return re.sub(r"rejected, \d+ s$", "rejected, 0 s", text, flags=re.MULTILINE)
 
 
@@ -115,7 +113,7 @@ def test_the_screens_are_on_the_stream_that_people_read_and_fit_a_terminal(
         "ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "callbacks"),
         "ANSIBLE_STDOUT_CALLBACK": callback,
         "COLUMNS": "80",
-        "INFRASTRUCTURE_SERVICES_LEDGER": "fleet.db",
+        "INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "fleet.db"),
     }
     service.statuses = {"lost": 504, "wrong": 422}
     for play, arguments, variables, screen in SCREENS:

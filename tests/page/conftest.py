@@ -1,10 +1,8 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A running emulator, its page and the page of a report in a headless Chromium; run by `make page`."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +11,6 @@ import pytest
 import requests
 from emulator.server import Running, start
 
-MACHINES = "/api/v1/services/compute/virtual_machines"
-ROLES = "/api/v1/services/cassandra/application_roles"
 HEADERS = {"Authorization": "Bearer token", "Content-Type": "application/json"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -33,35 +29,21 @@ class Service:
     """What a client of the emulator does while somebody watches the page."""
 
     def __init__(self, running: Running) -> None:
-        self.running = running
-        self.url = running.url
+        self.running, self.url = running, running.url
 
     def create(self, name: str = "web01", **attributes: object) -> int:
         """Request a virtual machine; return the status."""
-        body = {"name": name, "attributes": attributes}
-        return requests.post(
-            f"{self.url}{MACHINES}", json=body, headers=HEADERS, timeout=10
-        ).status_code
-
-    def update(self, role: str = "role-1", **attributes: object) -> int:
-        """Request an update of a role; return the status."""
-        body = {"attributes": attributes}
-        return requests.put(
-            f"{self.url}{ROLES}/{role}", json=body, headers=HEADERS, timeout=10
-        ).status_code
+        return self.send(json.dumps({"name": name, "attributes": attributes}).encode())
 
     def send(self, raw: bytes) -> int:
         """Request a virtual machine with these bytes as the body; return the status."""
-        return requests.post(
-            f"{self.url}{MACHINES}", data=raw, headers=HEADERS, timeout=10
-        ).status_code
+        url = f"{self.url}/api/v1/services/compute/virtual_machines"
+        return requests.post(url, data=raw, headers=HEADERS, timeout=10).status_code
 
     def control(self, method: str, path: str, **options: object) -> object:
         """Call a control endpoint."""
-        headers = {"Content-Type": "application/json"}
-        return requests.request(
-            method, f"{self.url}/_emulator/{path}", headers=headers, timeout=10, **options
-        ).json()
+        url = f"{self.url}/_emulator/{path}"
+        return requests.request(method, url, headers=HEADERS, timeout=10, **options).json()
 
 
 class Errors(list):

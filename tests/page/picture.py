@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Takes docs/docsite/rst/report.png of the page that the program makes: `make picture`, in
 Chromium.
 
@@ -32,7 +29,7 @@ def main() -> None:
     """Take the picture."""
     sys.path.insert(0, str(ROOT / "tests"))
     page, digest = taken_of()
-    from page.conftest import launched  # noqa: PLC0415
+    from page.conftest import launched  # noqa: PLC0415  likewise
 
     with launched() as browser:
         opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Secrets that can be recognised in any form, and a service that echoes them in every way it can."""
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ MARKS = {
     "token": "'\"/%\\",
     "client": "'\"/%\\ \u00e9\u2603+&=:",
     "parameter": "'\"/%\n\u00e9\t\\",
-    "proxy": "'\"/%\u00e9",
     "fetched": "\"/'%",
     "plain": "",
 }

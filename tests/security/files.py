@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """CSV texts and JSON files that people, spreadsheets and broken disks leave behind."""
 
 from __future__ import annotations
@@ -29,14 +26,7 @@ ODD_CELLS = [
 ]
 # Columns, each with a cell that it may hold.
 NAMES = {
-    "id": "vm-1",
-    "state": "present",
-    "since": "2026-01-02T03:04:05Z",
-    "resource": "compute_virtual_machine",
-    "base_url": "https://s.example",
-    "asset": '{"id": "vm-1", "attributes": {"cpu": 4}}',
     "extra_attributes": '{"owner": [7, {"a": null}]}',
-    "by": "me@here",
     "cpu": "4",
     "vm_ram": "16.5",
     "team": "{{ x }}",
@@ -58,7 +48,6 @@ ODD_NAMES = [
         "volumes[999999].name",
         "volumes[0][0]",
         "subnet.",
-        "",
     ),
     *("volumes" + "[0]" * 3000, "subnet" + ".mask" * 3000, "\x1b[31m", '"', "na\nme", "1"),
 ]
@@ -112,8 +101,7 @@ def csv_texts(draw: st.DrawFn) -> str:
     if draw(st.integers(0, 19)) == 0:
         rows[-1].append("one more")
     end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
-    begins = ["", "", "", "\ufeff", f"sep={delimiter}\n", f'"sep={delimiter}"\r\n', "sep=x\n"]
-    begin = draw(st.sampled_from(begins))
+    begin = draw(st.sampled_from(["", "", "", "\ufeff"]))
     lines = [delimiter.join(_quoted(cell, delimiter) for cell in row) for row in rows]
     return draw(damaged(begin + end.join([*lines, ""])))
 
@@ -180,5 +168,5 @@ def changes(draw: st.DrawFn, container: Any, key: Any) -> None:
 def with_odd_member(draw: st.DrawFn, text: str) -> str:
     """Return a JSON text with one more member, which may be there already or not be JSON."""
     at = draw(st.sampled_from([at for at, letter in enumerate(text) if letter == "{"])) + 1
-    name = draw(st.sampled_from(["name", "body", "plan", "assets", "runs", "state", "msg"]))
+    name = draw(st.sampled_from(["item", "body", "plan", "results", "serial", "state", "msg"]))
     return f'{text[:at]}"{name}": {draw(st.sampled_from(ODD_JSON))}, {text[at:]}'

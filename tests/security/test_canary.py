@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """No secret is in any output, result or file, whatever happens: each secret option holds a
 recognisable one.
 """
@@ -9,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from urllib.parse import quote
 
 import pytest
-from faults.behaviors import refuses
 from support.service import Service
 
 from .canary import CLIENT_ID, SECRETS, echo, found_below, found_in
@@ -165,55 +160,3 @@ def test_no_secret_in_a_playbook_run(ansible, service, in_process):
     assert {f"Bearer {SECRETS[name]}" for name in ("token", "fetched")} <= sent, (
         "the secrets were not used"
     )
-
-
-ADHOC = "infrastructure.services.compute_virtual_machine"
-
-
-MATRIX = pytest.mark.matrix  # what every core does is in the run of a playbook
-
-
-@pytest.mark.parametrize(
-    ("options", "answer"),
-    [
-        (["-vvvv"], "forbidden"),
-        (["-o", "--check", "--diff"], "good"),
-        *(pytest.param(["-vvvv"], answer, marks=MATRIX) for answer in ("good", "lost")),
-    ],
-)
-def test_no_secret_in_an_adhoc_run(ansible, service, answer, options):
-    secrets = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": SECRETS["token"]}
-    arguments = f"name=web01 base_url={service.url}/{answer}/token retries=0"
-    run = ansible("ansible", "localhost", "-m", ADHOC, "-a", arguments, *options, **secrets)
-    assert "web01" in run.output
-    assert found_in(run.output.encode()) == []
-    assert found_below(run.directory) == []
-
-
-@pytest.mark.parametrize("port", [None, 9], ids=["refuses", "is not there"])
-def test_no_password_of_a_proxy_in_a_failure(ansible, port):
-    schemes = ("http", "https")
-    with Service(refuses("407 Proxy Authentication Required")) as proxy:
-        url = f"http://user:{quote(SECRETS['proxy'], safe='')}@127.0.0.1:{port or proxy.port}"
-        made = [
-            {
-                ADHOC: {
-                    "name": scheme,
-                    "base_url": f"{scheme}://127.0.0.1:9/",
-                    "access_token": "abc",
-                    "retries": 0,
-                },
-                "ignore_errors": True,
-            }
-            for scheme in schemes
-        ]
-        run = ansible(
-            "ansible-playbook",
-            "-vvvv",
-            tasks=made,
-            **{f"{scheme}_proxy": url for scheme in schemes},
-        )
-    assert run.output.count("FAILED!") == len(schemes)
-    assert run.output.count("407") >= len(schemes) or port
-    assert found_in(run.output.encode()) == []
-    assert found_below(run.directory) == []

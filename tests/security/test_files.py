@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whatever a CSV text, a file of entries or a plan contains, there is a result, or an error that
 names the option and is short; in bounded memory, and nothing is sent that the plan does not have.
 """
@@ -16,7 +13,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.infrastructure.services.plugins.filter.csv import FilterModule
+from ansible_collections.infrastructure.services.plugins.filter.from_csv import from_csv
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
@@ -29,7 +26,6 @@ from support.wire import Wire, answer, running
 
 from .files import ANY_TEXT, CELLS, NAMES, VALUES, csv_texts, json_files
 
-from_csv = FilterModule().filters()["from_csv"]
 LONGEST_MESSAGE = 10_000  # characters
 LOST = '{"a": 2}'  # is left of an odd cell in which a key is there twice
 LEAST_MEMORY, MEMORY = 16 << 20, 100  # bytes for any input, and for each of its characters
@@ -44,7 +40,6 @@ LONG = settings(FIXED, phases=tuple(Phase), max_examples=5000, derandomize=False
 MACHINE = "compute_virtual_machine"
 FILE_OF_ENTRIES = [
     {
-        "base_url": "https://s.example",
         "resource": MACHINE,
         "name": "web01",
         "state": "present",
@@ -78,8 +73,6 @@ ANYTHING = VALUES | st.binary(max_size=9) | st.dates()
 LAYOUTS = st.fixed_dictionaries(
     {},
     optional={
-        "entries": st.booleans(),
-        "resource": st.sampled_from([MACHINE, MACHINE, "cassandra_application_role"]),
         "decimal": st.sampled_from([",", ".", ""]),
         "delimiter": st.sampled_from(["", "", "", "", ";", "\t", "x"]),
         "columns": st.dictionaries(
@@ -91,8 +84,7 @@ LAYOUTS = st.fixed_dictionaries(
     },
 )
 ODD_LAYOUTS = st.dictionaries(
-    st.sampled_from(["entries", "resource", "decimal", "delimiter", "columns", "ignore"])
-    | ANY_TEXT,
+    st.sampled_from(["decimal", "delimiter", "columns", "ignore"]) | ANY_TEXT,
     ANYTHING,
     max_size=2,
 )
@@ -138,13 +130,14 @@ def read_many(how: settings) -> None:
     assert "not valid" in ends
 
 
-def test_any_csv_text_is_read_or_refused():
-    read_many(settings(FIXED, max_examples=400))
+QUICK_AND_LONG = pytest.mark.parametrize(
+    "how", [FIXED, pytest.param(LONG, marks=pytest.mark.stress)], ids=["quick", "long"]
+)
 
 
-@pytest.mark.stress
-def test_any_csv_text_is_read_or_refused_at_length():
-    read_many(LONG)
+@QUICK_AND_LONG
+def test_any_csv_text_is_read_or_refused(how):
+    read_many(settings(how, max_examples=400) if how is FIXED else how)
 
 
 # --- files
@@ -180,15 +173,16 @@ def strict(content: bytes) -> Any:
 
 def plans_in(content: bytes, name: str) -> Iterator[object]:
     """Yield what a file, if it is JSON, would send for a machine."""
-    for asset in strict(content)["runs"][0]["assets"]:
-        if asset["name"] == name and asset["plan"] == "create":
-            yield asset["body"]
+    for row in strict(content)["results"]:
+        if row["item"] == name and row["plan"] == "create":
+            yield row["body"]
 
 
 def approve_many(terminal: Terminal, service: Wire, how: settings) -> None:
-    names, ledger, file = ["web01", "web02"], "fleet.db", terminal.directory / "p.plan.json"
+    names, file = ["web01", "web02"], terminal.directory / "p.plan.json"
+    ledger, report = (str(terminal.directory / name) for name in ("fleet.db", "p.json"))
     terminal.send_list(["web03"], ledger)
-    terminal.send_list(names, ledger, check_mode=True, report="p.json")
+    terminal.send_list(names, ledger, check_mode=True, report=report)
     whole = json.loads(file.read_bytes())
     ends: list[bool] = []
 
@@ -198,7 +192,7 @@ def approve_many(terminal: Terminal, service: Wire, how: settings) -> None:
         file.write_bytes(content)
         before = len(service.sent)
         with bounded_memory(len(content)):
-            ended = terminal.send_list(names, ledger, approved=file.name)
+            ended = terminal.send_list(names, ledger, approved=str(file))
         ends.append(len(service.sent) > before)
         if not ends[-1]:
             assert_refused_clearly(ended, "approved")
@@ -210,17 +204,13 @@ def approve_many(terminal: Terminal, service: Wire, how: settings) -> None:
     assert min(ends.count(True), ends.count(False)) > len(ends) / 50
 
 
-def test_any_file_is_a_plan_or_refused(terminal, service):
-    approve_many(terminal, service, settings(FIXED, max_examples=120))
-
-
-@pytest.mark.stress
-def test_any_file_is_a_plan_or_refused_at_length(terminal, service):
-    approve_many(terminal, service, LONG)
+@QUICK_AND_LONG
+def test_any_file_is_a_plan_or_refused(terminal, service, how):
+    approve_many(terminal, service, settings(how, max_examples=120) if how is FIXED else how)
 
 
 def settle_many(terminal: Terminal, how: settings) -> None:
-    terminal.base_url = FILE_OF_ENTRIES[0]["base_url"]
+    ledger = str(terminal.directory / "entries.db")
     ends: list[bool] = []
 
     @settings(how)
@@ -229,7 +219,7 @@ def settle_many(terminal: Terminal, how: settings) -> None:
         file = terminal.directory / ("entries.csv" if is_csv else "entries.json")
         file.write_bytes(content)
         with bounded_memory(len(content)):
-            ended = terminal.settle("entries.db", file.name)
+            ended = terminal.settle(ledger, str(file))
         ends.append(bool(ended.result.get("failed")))
         if ends[-1]:
             assert_refused_clearly(ended, "file", *([] if is_csv else ["entries"]))
@@ -245,10 +235,6 @@ def inner_list(content: bytes) -> bytes:
     return content.partition(b":")[2].rpartition(b"}")[0] or content
 
 
-def test_any_file_of_entries_is_used_or_refused(terminal):
-    settle_many(terminal, settings(FIXED, max_examples=250))
-
-
-@pytest.mark.stress
-def test_any_file_of_entries_is_used_or_refused_at_length(terminal):
-    settle_many(terminal, LONG)
+@QUICK_AND_LONG
+def test_any_file_of_entries_is_used_or_refused(terminal, how):
+    settle_many(terminal, settings(how, max_examples=250) if how is FIXED else how)

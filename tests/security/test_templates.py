@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the service returns is data: an expression in an answer is never evaluated, wherever a
 playbook puts it.
 """
@@ -79,16 +76,8 @@ def tasks(url: str, keywords: dict) -> list[dict]:
     """
     common = {"base_url": url, "access_token": "abc", "retries": 0}
     create = {MODULE: {**common, "name": "web01"}, "diff": True}
-    denied = {
-        MODULE: {
-            **common,
-            "name": "web01",
-            "access_token": None,
-            "client_id": "a",
-            "client_secret": "b",
-        }
-    }
-    denied[MODULE]["auth_url"] = f"{url}/token"
+    client = {"client_id": "a", "client_secret": "b", "auth_url": f"{url}/token"}
+    denied = {MODULE: {**common, "name": "web01", "access_token": None, **client}}
     forbidden = {
         MODULE: {**common, "name": "web01", "base_url": f"{url}/forbidden"},
         "ignore_errors": True,
@@ -123,27 +112,14 @@ def tasks(url: str, keywords: dict) -> list[dict]:
         made.append({**reserved, "register": f"reserved_{number}", "ignore_errors": True})
     made = [{**task, **keywords} for task in made]
     texts = [
-        name,
-        "{{ compute_virtual_machine.name }}",
-        "{{ indirect }}",
-        "{{ fact }}",
-        "{{ denied.msg }}",
+        *(name, "{{ compute_virtual_machine.name }}", "{{ indirect }}", "{{ fact }}"),
+        *("{{ denied.msg }}", "{{ forbidden.msg }}", "{{ vm }}", "{{ role.request.url }}"),
+        *("{{ vm.asset.attributes | to_json }}", "{{ vm.asset.attributes.line }}"),
+        *("{{ vm.diff }}", "{{ item }}"),
     ]
-    texts += [
-        "{{ forbidden.msg }}",
-        "{{ vm }}",
-        "{{ vm.asset.attributes | to_json }}",
-        "{{ role.request.url }}",
-    ]
-    texts += ["{{ vm.asset.attributes.line }}", "{{ vm.diff }}", "{{ item }}"]
+    registered = [task["register"] for task in made if "register" in task]
     results = ", ".join(
-        [
-            "vm",
-            "role",
-            "denied",
-            "forbidden",
-            *(f"reserved_{each}" for each in range(len(RESERVED))),
-        ]
+        ["vm", "role", *(name for name in registered if name not in ("vm", "role"))]
     )
     kept = {
         "content": f"{{{{ [{results}] | to_json }}}}",
@@ -241,7 +217,7 @@ def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansibl
     common = {"base_url": "http://127.0.0.1:1", "ledger": str(tmp_path / "fleet.db")}
     ansible(
         "ansible-playbook",
-        tasks=[{"infrastructure.services.ledger_entries": {**common, "entries": entries}}],
+        tasks=[{"infrastructure.services.ledger_entry": {**common, "entries": entries}}],
     )
     source = tmp_path / "ledger.yml"
     source.write_text(
@@ -253,7 +229,7 @@ def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansibl
     given_back = tmp_path / "script"
     given_back.write_text(f"#!/bin/sh\ncat <<'END'\n{exported}\nEND\n")
     given_back.chmod(0o755)
-    status = "{{ hostvars.web01.compute_virtual_machine.attributes.status }}"
+    status = "{{ hostvars.web01.virtual_machine.attributes.status }}"
     tasks = [
         {"ansible.builtin.debug": {"msg": "met"}, "when": status, "ignore_errors": True},
         {"ansible.builtin.debug": {"var": status}, "ignore_errors": True},

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The commands that the documents name, run in this process by the real actions."""
 
 from __future__ import annotations
@@ -23,11 +20,11 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loaders
 from ansible.plugins.loader import connection_loader
 from ansible.template import Templar
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import entries
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run import display, ledgers
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.run_memory import (
-    run_memory,
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
+    entries,
+    location,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run import workers
 
 ACTIONS = "ansible_collections.infrastructure.services.plugins.action."
 
@@ -60,18 +57,23 @@ class Terminal:
         """Forget what one run of Ansible keeps for its tasks, and read what actions display."""
         self.seconds += 60
         moment = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.seconds)
-        clock = SimpleNamespace(now=lambda _zone: moment, strptime=datetime.strptime)
+        clock = SimpleNamespace(
+            now=lambda _zone: moment,
+            strptime=datetime.strptime,
+            fromtimestamp=datetime.fromtimestamp,
+        )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(display, "_display", lambda line, *_more: self.lines.append(line))
+            patch.setattr(workers, "_display_lines", lambda lines, _: self.lines.extend(lines))
             patch.setattr(entries, "datetime", clock)
+            patch.chdir(self.directory)
             try:
                 yield
             finally:
-                for ledger in ledgers._ledgers.values():
+                for ledger in location._ledgers.values():
                     ledger.close()
-                ledgers._ledgers.clear()
-                os.close(run_memory()._file)
-                run_memory.cache_clear()
+                location._ledgers.clear()
+                os.close(workers.run_memory()._file)
+                workers.run_memory.cache_clear()
 
     def run(
         self, module: str, options: dict[str, Any], check_mode: bool = False, **how: Any
@@ -87,12 +89,8 @@ class Terminal:
         check_mode: bool = False,
         variables: dict[str, Any] | None = None,
         no_log: bool = False,
-        attempts: int = 1,
     ) -> Ended:
-        """Run a task; an unexpected error is raised.
-
-        `attempts`: how often, as the keyword `until` does; the last one is returned.
-        """
+        """Run a task; an unexpected error is raised."""
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
@@ -100,17 +98,16 @@ class Terminal:
         task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
         begin = len(self.lines)
-        for _attempt in range(attempts):
-            action = import_module(ACTIONS + module).ActionModule(
-                task=task,
-                connection=connection_loader.get("local", context),
-                play_context=context,
-                loader=loader,
-                templar=Templar(loader=loader, variables=variables or {}),
-                shared_loader_obj=plugin_loaders,
-            )
-            result = action.run(task_vars=variables or {})
-            action.cleanup(force=True)
+        plugin = import_module(ACTIONS + module).ActionModule(
+            task=task,
+            connection=connection_loader.get("local", context),
+            play_context=context,
+            loader=loader,
+            templar=Templar(loader=loader, variables=variables or {}),
+            shared_loader_obj=plugin_loaders,
+        )
+        result = plugin.run(task_vars=variables or {})
+        plugin.cleanup(force=True)
         return Ended(result, self.lines[begin:])
 
     def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
@@ -122,7 +119,7 @@ class Terminal:
         self, lists: list[list[str]], ledger: str, cpus: tuple[int, ...] = (), **more: Any
     ) -> list[Ended]:
         """Run several lists in one playbook, each with its number of processors."""
-        words = ("check_mode", "no_log", "attempts")
+        words = ("check_mode", "no_log")
         how = {name: more.pop(name) for name in words if name in more}
         options = {
             "base_url": self.base_url,
@@ -162,14 +159,12 @@ class Terminal:
 
     def list_in_doubt(self, ledger: str, file: str) -> Ended:
         """Run the playbook in_doubt with a file."""
-        options = {"ledger": ledger, "states": ["in_doubt"]}
-        variables = {"__file": str(self.directory / file), "__shows_table": True}
-        return self.run("ledger_info", options, variables=variables)
+        options = {"ledger": ledger, "states": ["in_doubt"], "file": file, "table": True}
+        return self.run("ledger_info", options)
 
     def settle(self, ledger: str, file: str) -> Ended:
         """Run the playbook settle."""
-        options = {"ledger": ledger, "base_url": self.base_url, "entries": []}
-        return self.run("ledger_entries", options, variables={"__file": str(self.directory / file)})
+        return self.run("ledger_entry", {"ledger": ledger, "base_url": self.base_url, "file": file})
 
     def edit(self, ledger: str, name: str, **edit: Any) -> Ended:
         """Adopt, settle, correct or forget one machine."""
@@ -186,13 +181,9 @@ class Terminal:
         """Run the playbook move_ledger."""
         return self.run("ledger_move", {"ledger": ledger, "to": to}, check_mode)
 
-    def rename(self, ledger: str, to_base_url: str) -> Ended:
-        """Run the playbook move_ledger for a service with a new URL, and use that from then on."""
-        urls = {"base_url": self.base_url, "to_base_url": to_base_url}
-        ended = self.run("ledger_move", {"ledger": ledger, **urls})
-        if not ended.result.get("failed"):
-            self.base_url = to_base_url
-        return ended
+    def change_url(self, ledger: str, url: str) -> Ended:
+        """Give a ledger the new URL of its service."""
+        return self.run("ledger_move", {"ledger": ledger, "to_base_url": url})
 
     def recorded(self, ledger: str) -> Ended:
         """Read a whole ledger."""

@@ -1,14 +1,22 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The service as a model, and what a person knows of it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from support.wire import Last, Sent, answer
+
+
+class Sequences(NamedTuple):
+    """Sequences of commands, and how many commands each one has at most."""
+
+    count: int
+    commands: int
+
+
+QUICK, LONG = Sequences(30, 25), Sequences(2000, 40)
 
 ANSWER, LOSE, DROP, REJECT = "answer", "lose the answer", "drop the request", "reject"
 FATES = (ANSWER, LOSE, DROP, REJECT)

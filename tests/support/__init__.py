@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Runs a task in this process, from its options to its scrubbed result, over real sockets."""
 
 from __future__ import annotations
@@ -9,17 +5,15 @@ from __future__ import annotations
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
+from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
-    APPLICATION_ROLE,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
-    VIRTUAL_MACHINE,
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
+    OPERATIONS,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs, task
@@ -27,11 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 
-from .places import PlaceOfTests
-
-RESOURCES = {
-    resource.operation.resource: resource for resource in (VIRTUAL_MACHINE, APPLICATION_ROLE)
-}
+OPERATION = {operation.resource.name: operation for operation in OPERATIONS}
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 
@@ -50,17 +40,27 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
     return run_exactly(resource, given, check_mode, connect)
 
 
+class Known(task.Unrecorded):
+    """Knows an entry of the task; None for none."""
+
+    def __init__(self, entry) -> None:
+        super().__init__()
+        self.entry = entry
+
+    def plan_all(self, tasks, for_approval=False):
+        return [each.planned(self.entry) for each in tasks]
+
+
 def run_exactly(
     resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None
 ) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
-    context = task.Context(check_mode, given.secrets, PlaceOfTests(connect), diff_mode=True)
+    context = Context(check_mode, given.secrets, connect=connect)
     try:
-        planned = task.prepare(RESOURCES[resource], given.valid()).planned(recorded)
-        result = task.carry_out(planned, context)
+        result = task.carry_out(given, context, lambda _service: Known(recorded))
     except ServicesError as error:
-        result = task.presentable(Result.of_error(error), context)
+        result = context.secrets.scrub(Result.of_error(error))
     return {"warnings": [], **result.as_ansible()}
 
 

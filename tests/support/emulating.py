@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The emulator of the installed collection in a process of its own, driven through its control
 endpoints.
 """
@@ -75,6 +72,7 @@ def emulating(installed: Path, directory: Path) -> Iterator[Service]:
     process = subprocess.Popen(
         [sys.executable, "-m", "emulator", "--port", "0", "--ready-file", str(ready)],
         env={**os.environ, "PYTHONPATH": str(installed / "extensions")},
+        stdout=subprocess.DEVNULL,  # where it listens stands in the file
     )
     try:
         deadline = time.monotonic() + 20

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs a module in this process as a target host does: JSON arguments in, printed result out."""
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import send_all
+from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import send_list
 from ansible_collections.infrastructure.services.plugins.module_utils._task.module import (
     run_module as run_module_of,
 )
@@ -28,7 +25,7 @@ def run_module(resource: str, options: dict, **how) -> dict:
 
 def run_plural(plural, options: dict, **how) -> dict:
     """Return the result that a plural module prints; `how`: the keyword arguments of `printed`."""
-    return printed(lambda: run_module_of(plural, send_all), options, **how)
+    return printed(lambda: run_module_of(plural, send_list), options, **how)
 
 
 def printed(

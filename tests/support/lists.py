@@ -1,34 +1,29 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs a list of tasks in this process, from its options to its result."""
 
 from __future__ import annotations
 
+from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.items import (
-    prepare_all,
-    with_defaults,
+from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
+    carry_out_list,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.sending import (
-    ListTask,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
+    open_database,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    ListRecording,
+    Recording,
 )
 
-from .places import PlaceOfTests
-
 TOKEN = "token-of-the-tests"
+# Ledgers that threads may still use; Python warns of one that is collected without being closed.
+_LEFT: list[Ledger] = []
 
 
 def run_list(
@@ -39,27 +34,44 @@ def run_list(
     connect=Transport,
     ledger=None,
     location: str = "",
-    run: str = "run-of-the-tests",
-    recording: type = ListRecording,
     approved: dict | None = None,
+    rows: dict[str, int] | None = None,
+    show=str,
     no_log: bool = False,
-    **more,
+    watch=str,
+    progress=lambda *numbers: None,
 ) -> dict:
     """Return the result of a list; raise InvalidInput for options that are not valid.
 
-    `ledger`: a ListRecording; `location`: where to open one for this list. `more`: functions
-    of the place.
+    `ledger`: a Recording; `location`: where to open one for this list, `rows`: of the approved
+    plan; `watch`: returns why to stop; `progress`: is called as `Progress.show`.
     """
     least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
     given = validate(spec, {**least, **options})
-    params, secrets = given.valid(), given.secrets
-    place = PlaceOfTests(connect, **more)
-    context = Context(check_mode, secrets, place, diff_mode=True, no_log=no_log)
-    params = with_defaults(spec, params)
-    tasks = prepare_all(spec, params, check_mode)
-    if location:
-        store = open_ledger(location, check_mode)
-        after = None if approved is None else 0
-        ledger = recording(store, secrets, run, check_mode, after)
-    result = ListTask(spec, params, context, ledger).carry_out(tasks, approved)
-    return {"warnings": [], **result.returned(result.done(), params["results"]).as_ansible()}
+    given.valid()
+    context = Context(
+        check_mode,
+        given.secrets,
+        no_log=no_log,
+        connect=connect,
+        why_to_stop=watch,
+        show_progress=progress,
+    )
+    opened = []
+
+    def open_ledger(service):
+        if location:
+            opened.append(Ledger(open_database(location, check_mode), service, check_mode))
+            return Recording(opened[0], given.secrets, "run-of-the-tests", rows, show)
+        return ledger or Unrecorded()
+
+    result = None
+    try:
+        result = carry_out_list(given, context, open_ledger, approved)
+    finally:
+        if result and result.is_in_flight:
+            _LEFT.extend(opened)
+        else:
+            for each in opened:
+                each.close()
+    return {"warnings": [], **result.returned(result.done()).as_ansible()}

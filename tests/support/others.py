@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Another user of this machine: files that belong to one, and code that runs as one."""
 
 from __future__ import annotations
@@ -17,16 +14,6 @@ import pytest
 
 OTHER = 65534  # nobody, on most systems
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to be two users")
-
-
-def link_of_another(path: Path, target: Path | str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a symbolic link that belongs to another user than the one of this process."""
-    path.symlink_to(target)
-    if os.geteuid() == 0:
-        os.lchown(path, OTHER, OTHER)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: OTHER)
-    return path
 
 
 @contextmanager
@@ -58,18 +45,3 @@ def repeated_by_another(act: Callable[[], object], seconds: float = 30.0) -> Ite
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def done_by_another(act: Callable[[], object]) -> None:
-    """Let another user do something once; fail if it could not."""
-    pid = os.fork()
-    if not pid:
-        code = 1
-        with suppress(BaseException):
-            os.setgroups([])
-            os.setresgid(OTHER, OTHER, OTHER)
-            os.setresuid(OTHER, OTHER, OTHER)
-            act()
-            code = 0
-        os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

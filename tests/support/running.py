@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Ansible's commands in an environment of their own, and their results.
 
 Environment variables select what is tested, so that the same tests run on every ansible-core:
@@ -194,22 +191,28 @@ class Ansible:
             "ansible", "localhost", "-m", module, "-a", arguments, *options, **environment
         )
 
-    def playbook(self, text: str, *options: str, **environment: str | None) -> Run:
-        """Run a playbook given as text, or named by FQCN."""
-        name = text
-        if "\n" in text:
+    def playbook(self, text: str | list, *options: str, **environment: str | None) -> Run:
+        """Run a playbook given as text or as plays, or named by FQCN."""
+        name = text if isinstance(text, str) else f"{json.dumps(text)}\n"
+        if "\n" in name:
+            (self.directory / "playbook.yml").write_text(name, encoding="utf-8")
             name = str(self.directory / "playbook.yml")
-            Path(name).write_text(text, encoding="utf-8")
         return self.command("ansible-playbook", name, *options, **environment)
 
-    def tasks(self, text: str, *options: str, **environment: str | None) -> Run:
-        """Run tasks given as text in a play on localhost."""
+    def tasks(self, text: str | list, *options: str, **environment: str | None) -> Run:
+        """Run tasks, given as text or data, in a play on localhost."""
         play = {"hosts": "localhost", "gather_facts": False}
+        if not isinstance(text, str):
+            return self.playbook([{**play, "tasks": text}], *options, **environment)
         head = yaml.safe_dump([play]) + "  tasks:\n"
         lines = text.strip("\n").splitlines()
-        return self.playbook(
-            head + "".join(f"    {line}\n" for line in lines), *options, **environment
-        )
+        indented = "".join(f"    {line}\n" for line in lines)
+        return self.playbook(head + indented, *options, **environment)
+
+    def ours(self, name: str, given: dict, *options: str, **environment: str | None) -> Run:
+        """Run a playbook of the collection with the given variables."""
+        playbook, variables = f"infrastructure.services.{name}", json.dumps(given)
+        return self.playbook(playbook, "-e", variables, *options, **environment)
 
 
 def build_artifact(source: Path, directory: Path) -> Path:

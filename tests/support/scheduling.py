@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A gate and its threads, as a test sees them: what was begun, what has ended, and why it stopped."""
 
 from __future__ import annotations
@@ -9,16 +6,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from ansible_collections.infrastructure.services.plugins.module_utils._list.congestion import (
-    CongestionControl,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.module_utils._list.gate import (
     Gate,
     Item,
-    Limits,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.scheduler import (
-    Scheduler,
+from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
+    run_threads,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._list.width import (
+    Width,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
@@ -30,8 +27,12 @@ class Slot:
         self.gate, self.item, self.pause = gate, item, gate.pause
 
     def acquire(self) -> bool:
-        """Enter the gate."""
-        return self.gate.enter(self.item)
+        """Enter the gate; return whether it let the item in."""
+        try:
+            self.gate.enter(self.item)
+        except ServicesError:
+            return False
+        return True
 
     def release(self, feedback: str, retry_after: float | None = None) -> None:
         """Leave it."""
@@ -45,20 +46,27 @@ class Scheduled:
         self,
         items: int,
         do: Callable,
-        control: CongestionControl,
+        width: Width,
         *,
         clock: Callable[[], float] = time.monotonic,
         threads=threading,
-        **limits,
+        max_unknown: int = 0,
     ) -> None:
-        self.control = control
-        self.gate = Gate(items, control, Limits(**limits), clock, threads)
+        def limit(unknown: int, _failures: int) -> str:
+            return f"{unknown} in doubt" if 0 < max_unknown <= unknown else ""
+
+        self.width = width
+        self.gate = Gate(range(items), width, limit, clock, threads)
         self.stop, self.begun = self.gate.stop, self.gate.begun
+        self._do, self._threads = do, threads
+
+    def run(self, most: int, watch: Callable[[], str] = str) -> None:
+        """Do all items."""
 
         def work(item):
-            return do(item.number, Slot(self.gate, item))
+            return self._do(item.number, Slot(self.gate, item))
 
-        self.run = Scheduler(self.gate, work, threads).run
+        run_threads(self.gate, work, most, watch, lambda _is_ending: None, self._threads)
 
     @property
     def reason(self) -> str:
@@ -68,4 +76,4 @@ class Scheduled:
     @property
     def ended(self) -> dict[int, Result]:
         """The results of the items that have ended."""
-        return {item.number: item.result for item in self.gate.ended}
+        return self.gate.ended

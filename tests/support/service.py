@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The server of the tests: it does what a script says, and records what it read and what it really
 did.
 
@@ -101,14 +98,6 @@ class Peer:
 
     def say(self, data: bytes) -> None:
         self.sock.sendall(data)
-
-    def say_at_once(self, data: bytes) -> None:
-        """Say the data so that all of it arrives together, also what TLS divides into several
-        records.
-        """
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-        self.say(data)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
 
     def drip(self, data: Iterator[bytes], pause: float) -> None:
         """Send the pieces, `pause` seconds apart, while the service runs."""

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One form for what four sources say about the same fields, so that they can be compared with `==`.
 
 A shape is a leaf (`string`, `date-time`, `number`, `boolean`, `object`), a dict of shapes, or a
@@ -11,7 +8,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ansible_collections.infrastructure.services.plugins.module_utils._fields import DATE_TIME
+from ansible_collections.infrastructure.services.plugins.module_utils._values import DATE_TIME
 
 ANSIBLE_TYPES = {
     "str": "string",
@@ -54,15 +51,6 @@ def of_schema(schema: dict) -> object:
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     (kind,) = set(kinds) - {"null"}
     return [of_schema(schema["items"])] if kind == "array" else schema.get("format", kind)
-
-
-def without_formats(shape: object) -> object:
-    """Return the shape as far as documentation can express it: a date-time is a string."""
-    if isinstance(shape, dict):
-        return {name: without_formats(inner) for name, inner in shape.items()}
-    if isinstance(shape, list):
-        return [without_formats(inner) for inner in shape]
-    return "string" if shape == "date-time" else shape
 
 
 def leaves(shape: object, path: tuple = ()) -> Iterator[tuple[tuple, str]]:

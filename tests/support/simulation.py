@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Simulated services, to which the scheduler, the pace and the retry policy send many requests in
 virtual time.
 """
@@ -20,24 +16,18 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
     retry,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    NOT_SENT,
     UNKNOWN,
-    ServicesError,
-    gravest,
+    outcome_of,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
-    Answer,
-    Request,
+from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
+    feedback_of,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.congestion import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.width import (
     Dispatch,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._list.item_transport import (
-    Connections,
-    ItemTransport,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
-from .places import PlaceOfTests
 from .scheduling import Scheduled
 from .virtual_time import VirtualTime
 
@@ -98,22 +88,23 @@ def limited_in_rate(
 
 
 class Fixed:
-    """A pace that is none: a fixed number at once, whatever happens."""
+    """A width that never adapts: a fixed number at once, whatever happens."""
 
     failing = False
     stop_reason = ""
 
     def __init__(self, width: int) -> None:
-        self.width, self.in_flight = width, 0
+        self.now = self.room = width
+        self.in_flight = 0
 
     def seconds_left(self, now: float) -> float:
         """Return zero while there is room."""
-        return 0.0 if self.in_flight < self.width else math.inf
+        return 0.0 if self.in_flight < self.now else math.inf
 
-    def dispatch(self, now: float) -> Dispatch:
+    def dispatch(self) -> Dispatch:
         """Count one more."""
         self.in_flight += 1
-        return Dispatch(0, now, self.in_flight, self.width, math.inf, False)
+        return Dispatch(0, self.in_flight, self.now, False)
 
     def adapt(self, *_ended) -> None:
         """Count one less."""
@@ -155,7 +146,7 @@ def simulate(
         clock=time.monotonic,
         threads=time,
     )
-    scheduler.run(threads, 60.0, str, lambda: None)
+    scheduler.run(threads)
     assert (time.errors, scheduler.begun) == ([], {})
     ended = Counter(each.outcome if each.failed else "created" for each in scheduler.ended.values())
     return Run(
@@ -169,9 +160,8 @@ def simulate(
 
 
 class _Server:
-    """The service as a transport sees it."""
+    """The service as a client sees it."""
 
-    has_sent = True
     time: VirtualTime
 
     def __init__(self, service: Service) -> None:
@@ -180,7 +170,7 @@ class _Server:
         self.at_once = self.peak = 0
         self.last = 1e-9  # when the last asset was created
 
-    def send_once(self, request: Request, timeout: float) -> Answer:
+    def attempt(self) -> AttemptResult:
         """Answer as the simulated service does, after the time that it takes."""
         self.at_once += 1
         self.peak = max(self.peak, self.at_once)
@@ -193,7 +183,7 @@ class _Server:
         headers = (
             {} if answered.retry_after is None else {"Retry-After": f"{answered.retry_after:.0f}"}
         )
-        return Answer(answered.status, headers)
+        return AttemptResult(meaning(answered.status)[0], "", answered.status, headers)
 
 
 class _Worker:
@@ -202,28 +192,19 @@ class _Worker:
     """
 
     def __init__(self, server: _Server, method: str) -> None:
-        self._connections, self._fraction = (
-            Connections(PlaceOfTests(lambda settings: server), None),
-            server.chance.random,
-        )
-        self._request = Request(method, "http://service", {"Authorization": "Bearer t"}, b"")
+        self._server, self._method = server, method
 
     def __call__(self, item: int, slot) -> dict:
-        transport, effects = ItemTransport(self._connections, slot.gate, slot.item), []
+        effects = []
 
         def attempt() -> AttemptResult:
-            result = self._attempt(transport)
+            if not slot.acquire():  # the list has stopped
+                return AttemptResult(Event.TOKEN_UNAVAILABLE)
+            result = self._server.attempt()
+            slot.release(*feedback_of(result))
             effects.append(result.event.effect)
             return result
 
-        last = retry(
-            attempt, self._request.method, 3, 30.0, fraction=self._fraction, sleep=slot.pause
-        )
-        return Result(outcome=gravest(*effects), failed=last.event != Event.SUCCESS)
-
-    def _attempt(self, transport: ItemTransport) -> AttemptResult:
-        try:
-            answer = transport.send_once(self._request, 60.0)
-        except ServicesError as error:  # the scheduler has stopped
-            return AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        return AttemptResult(meaning(answer.status)[0], "", answer.status, answer.headers)
+        fraction = self._server.chance.random
+        last = retry(attempt, self._method, 3, 30.0, fraction=fraction, sleep=slot.pause)
+        return Result(outcome=outcome_of(NOT_SENT, *effects), failed=last.event != Event.SUCCESS)

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The server of the tests with prepared answers, for tests that look at each request as it was
 sent.
 """
@@ -8,7 +5,7 @@ sent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from .service import Peer, Received, Service
 
@@ -71,12 +68,6 @@ def in_turn(*answers: bytes) -> Chooser:
     """Give each request the next answer; when there is none left, close the connection."""
     left = list(answers)
     return lambda sent: left.pop(0) if left else Last()
-
-
-def by_case(answers: Mapping[str, tuple[bytes, ...]]) -> Chooser:
-    """Give each request the next answer of its case; when there is none left, close the connection."""
-    left = {case: in_turn(*given) for case, given in answers.items()}
-    return lambda sent: left[sent.case](sent) if sent.case in left else Last()
 
 
 def serving(*answers: bytes) -> Wire:

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Certificates of every kind, as files, and the emulator using them."""
 
 from __future__ import annotations
@@ -18,6 +15,8 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 from emulator.server import Running, start
 
+# This host, by an address that is not called loopback: only such a host is reached through a proxy.
+BEHIND_PROXY = "0.0.0.0"
 PAST = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
@@ -28,7 +27,7 @@ class Certificates:
         self._directory = directory
         self.authority, self.stranger = trustme.CA(), trustme.CA()
         self._issued = {
-            "good": self.authority.issue_cert("127.0.0.1", "localhost"),
+            "good": self.authority.issue_cert("127.0.0.1", "localhost", BEHIND_PROXY),
             "expired": self.authority.issue_cert(
                 "127.0.0.1", not_before=PAST, not_after=PAST.replace(year=2021)
             ),
@@ -44,31 +43,12 @@ class Certificates:
         self.authority.cert_pem.write_to_path(self.ca)
         self.stranger.cert_pem.write_to_path(self.other_ca)
         self.self_signed = str(directory / "self-signed.pem")
-        subprocess.run(
-            [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-subj",
-                "/CN=127.0.0.1",
-                "-addext",
-                "subjectAltName=IP:127.0.0.1",
-                "-keyout",
-                self.self_signed,
-                "-out",
-                self.self_signed + ".crt",
-            ],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
-        with (
-            open(self.self_signed, "ab") as both,
-            open(self.self_signed + ".crt", "rb") as certificate,
-        ):
-            both.write(certificate.read())
+        key, certificate = self.self_signed, f"{self.self_signed}.crt"
+        line = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -keyout {key}"
+        line += f" -addext subjectAltName=IP:127.0.0.1 -out {certificate}"
+        subprocess.run(line.split(), check=True, stderr=subprocess.DEVNULL)
+        with open(key, "ab") as both:
+            both.write(Path(certificate).read_bytes())
         self.hashed = self.directory("trusted", hashed=True)
 
     def file(self, name: str, content: bytes = b"") -> str:

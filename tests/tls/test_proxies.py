@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Through real proxies (proxy.py): http and https services, with and without credentials, and with
 TLS to the proxy.
 """
@@ -17,10 +14,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
+from faults.behaviors import answers
 from support import CREATE, run_task
 from support.service import Service
 
-USER, PASSWORD = "user", "p:a/s%\u00e9\u2603'\""
+from .conftest import BEHIND_PROXY
+
+USER, PASSWORD = "user", "p:a/s%'\""
 CREDENTIALS = f"{USER}:{quote(PASSWORD, safe='')}@"
 
 
@@ -52,18 +52,10 @@ def start_proxy(tmp_path_factory) -> Iterator[Callable[..., Proxy]]:
             port, log = directory / "port", directory / "log"
             command = [sys.executable, "-m", "proxy", "--hostname", "127.0.0.1"]
             command += ["--num-workers", "1", "--num-acceptors", "1"]
-            files = [
-                "--port",
-                "0",
-                "--port-file",
-                str(port),
-                "--data-dir",
-                str(directory),
-                "--log-file",
-                str(log),
-            ]
+            files = {"--port-file": port, "--data-dir": directory, "--log-file": log}
+            command += ["--port", "0", *(str(word) for pair in files.items() for word in pair)]
             process = stack.enter_context(
-                subprocess.Popen([*command, *files, *arguments], stdout=subprocess.DEVNULL)
+                subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
             )
             stack.callback(process.terminate)
             for dummy in range(500):
@@ -86,41 +78,33 @@ def proxies(start_proxy, certificates) -> dict[str, Proxy]:
     }
 
 
+@pytest.fixture
+def https() -> Iterator[Callable[..., Service]]:
+    """Start a service behind a TLS context (None: plain HTTP), as often as a test needs."""
+    with ExitStack() as stack:
+        yield lambda context: stack.enter_context(Service(answers(), tls=context))
+
+
 HTTP, HTTPS = "http", "https"
+
+
+def create(service, ca_path: str, **options) -> dict:
+    """Create a machine by an address of the service that is not called loopback."""
+    url = service.url.replace("127.0.0.1", BEHIND_PROXY)
+    return run_task(CREATE, base_url=url, allow_http=True, ca_path=ca_path, **options)
+
+
+REQUIRED = "requires credentials"
 # proxy, credentials in its URL, service: outcome, part of the message.
 WAYS = {
     "http": ("open", "", HTTP, "accepted", ""),
     "https": ("open", "", HTTPS, "accepted", ""),
     "http with credentials": ("closed", CREDENTIALS, HTTP, "accepted", ""),
     "https with credentials": ("closed", CREDENTIALS, HTTPS, "accepted", ""),
-    "http without credentials": (
-        "closed",
-        "",
-        HTTP,
-        "rejected",
-        "status 407: the proxy requires credentials",
-    ),
-    "https without credentials": (
-        "closed",
-        "",
-        HTTPS,
-        "not_sent",
-        "CONNECT with status 407: it requires credentials;",
-    ),
-    "http with wrong credentials": (
-        "closed",
-        "user:wr0ng@",
-        HTTP,
-        "rejected",
-        "the proxy requires credentials",
-    ),
-    "https with wrong credentials": (
-        "closed",
-        "user:wr0ng@",
-        HTTPS,
-        "not_sent",
-        "it requires credentials;",
-    ),
+    "http without credentials": ("closed", "", HTTP, "rejected", f"407: the proxy {REQUIRED}"),
+    "https without credentials": ("closed", "", HTTPS, "not_sent", f"407: it {REQUIRED};"),
+    "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", REQUIRED),
+    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", REQUIRED),
     "http over TLS": ("tls", "", HTTP, "accepted", ""),
     "https over TLS": ("tls", "", HTTPS, "accepted", ""),
 }
@@ -135,11 +119,11 @@ def test_requests_go_through_the_proxy(proxies, certificates, https, monkeypatch
         f"{scheme}_proxy",
         f"{'https' if name == 'tls' else 'http'}://{credentials}127.0.0.1:{proxy.port}",
     )
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=0)
+    result = create(service, certificates.ca, retries=0)
     assert result["outcome"] == outcome, result
     assert why in result.get("msg", "")
     assert proxy.lines(above=seen) > seen, "the request bypassed the proxy"
-    assert len(service.api.conversation) == (outcome == "accepted")
+    assert len(service.received) == (outcome == "accepted")
     for secret in (PASSWORD, quote(PASSWORD, safe=""), "wr0ng"):
         assert secret not in str(result)
 
@@ -147,10 +131,10 @@ def test_requests_go_through_the_proxy(proxies, certificates, https, monkeypatch
 # environment, options: the proxy is bypassed.
 PAST = {
     "use_proxy false": ({}, {"use_proxy": False}),
-    "NO_PROXY address": ({"NO_PROXY": "127.0.0.1"}, {}),
-    "no_proxy network": ({"no_proxy": "127.0.0.0/8"}, {}),
+    "NO_PROXY address": ({"NO_PROXY": BEHIND_PROXY}, {}),
+    "no_proxy network": ({"no_proxy": f"{BEHIND_PROXY}/8"}, {}),
     "no_proxy any": ({"no_proxy": "*"}, {}),
-    "no_proxy list": ({"no_proxy": "example.com, 127.0.0.1"}, {}),
+    "no_proxy list": ({"no_proxy": f"example.com, {BEHIND_PROXY}"}, {}),
 }
 
 
@@ -165,36 +149,34 @@ def test_requests_bypass_the_proxy(certificates, https, monkeypatch, environment
             **environment,
         }.items():
             monkeypatch.setenv(variable, value)
-        result = run_task(
-            CREATE, base_url=service.url, ca_path=certificates.ca, retries=0, **options
-        )
+        result = create(service, certificates.ca, retries=0, **options)
     assert (result["outcome"], proxy.bytes_read) == ("accepted", 0)
 
 
-DEAD = "no connection: Connection refused (127.0.0.1 port 9, the proxy that the environment names)"
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+@pytest.mark.parametrize("scheme", [HTTP, HTTPS])
+def test_a_loopback_host_is_never_reached_through_a_proxy(
+    certificates, https, monkeypatch, scheme, host
+):
+    service = https(certificates.context("good") if scheme == HTTPS else None)
+    with Service(lambda peer: None) as proxy:
+        for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(variable, proxy.url)
+        url = service.url.replace("127.0.0.1", host)
+        result = run_task(CREATE, base_url=url, ca_path=certificates.ca, retries=0)
+    assert (result["outcome"], proxy.connections) == ("accepted", 0)
+
+
+UNUSABLE = "requests cannot use this URL, or the proxy that the environment names"
+DEAD = "no connection: Connection refused (127.0.0.1:9, the proxy that the environment names)"
 # the proxy's URL: attempts with one retry, part of the message; nothing is sent.
 USELESS = {
     "dead": ("http://user:s3cret@127.0.0.1:9", 2, DEAD),
     "dead, without scheme": ("127.0.0.1:9", 2, DEAD),
-    "socks": (
-        "socks5://user:s3cret@127.0.0.1:9",
-        1,
-        "neither an http:// nor an https:// URL with a host",
-    ),
-    "socks5h": (
-        "socks5h://user:s3cret@127.0.0.1:9",
-        1,
-        "neither an http:// nor an https:// URL with a host",
-    ),
-    "port": ("http://user:s3cret@127.0.0.1:99999", 1, "with a host and port that can exist"),
-    "no host": ("http://", 1, "neither an http:// nor an https:// URL with a host"),
-    "nothing but marks": ("http://:@:", 1, "neither an http:// nor an https:// URL with a host"),
-    "half an address": ("http://[::1", 1, "neither an http:// nor an https:// URL with a host"),
-    "unknown name": (
-        "http://user:s3cret@proxy.invalid:80",
-        None,
-        "(proxy.invalid port 80, the proxy that ",
-    ),
+    "socks": ("socks5://user:s3cret@127.0.0.1:9", 1, UNUSABLE),
+    "port": ("http://user:s3cret@127.0.0.1:99999", 1, UNUSABLE),
+    "no host": ("http://", 1, UNUSABLE),
+    "unknown name": ("http://user:s3cret@proxy.invalid:80", None, "(proxy.invalid:80, the proxy "),
 }
 
 
@@ -203,12 +185,12 @@ USELESS = {
 def test_a_proxy_that_cannot_be_used(certificates, https, monkeypatch, url, attempts, why, scheme):
     service = https(certificates.context("good") if scheme == HTTPS else None)
     monkeypatch.setenv(f"{scheme}_proxy", url)
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca, retries=1)
+    result = create(service, certificates.ca, retries=1)
     assert (result["failed"], result["outcome"]) == (True, "not_sent")
     assert attempts is None or result["request_attempts"] == attempts
     assert why in result["msg"]
     assert "s3cret" not in str(result)
-    assert service.api.conversation == []
+    assert service.received == []
 
 
 def test_connect_reveals_nothing_of_the_request(certificates, monkeypatch):
@@ -225,15 +207,15 @@ def test_connect_reveals_nothing_of_the_request(certificates, monkeypatch):
 def test_proxy_credentials_are_not_sent_to_the_service(proxies, certificates, https, monkeypatch):
     service = https(certificates.context("good"))
     monkeypatch.setenv("https_proxy", f"http://{CREDENTIALS}127.0.0.1:{proxies['closed'].port}")
-    run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
-    (entry,) = service.api.conversation
-    assert "proxy-authorization" not in {name.lower() for name, _value in entry.request.headers}
+    create(service, certificates.ca)
+    (request,) = service.received
+    assert "proxy-authorization" not in request.headers
 
 
 def test_a_certificate_is_checked_through_a_proxy_too(proxies, certificates, https, monkeypatch):
     service = https(certificates.context("wrong host"))
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxies['open'].port}")
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.ca)
+    result = create(service, certificates.ca)
     assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "certificate is not valid" in result["msg"]
 
@@ -241,6 +223,6 @@ def test_a_certificate_is_checked_through_a_proxy_too(proxies, certificates, htt
 def test_the_certificate_of_a_proxy_is_checked(proxies, certificates, https, monkeypatch):
     service = https(None)
     monkeypatch.setenv("http_proxy", f"https://127.0.0.1:{proxies['tls'].port}")
-    result = run_task(CREATE, base_url=service.url, ca_path=certificates.other_ca)
+    result = create(service, certificates.other_ca)
     assert (result["outcome"], result["request_attempts"]) == ("not_sent", 1)
     assert "the certificate was not accepted" in result["msg"]

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A service with its token endpoint, and a task that gets its token there."""
 
 from __future__ import annotations

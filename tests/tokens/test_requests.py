@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a token request contains: how the client authenticates, and what else is in the form (RFC
 6749).
 """
@@ -22,27 +19,20 @@ PASSWORD = {"grant_type": "password", "username": "alice", "password": "w0nder/l
 
 # options in addition to client_id and client_secret: the decoded Authorization header, and the
 # form.
+BASIC = "web:s3cret-of-web"
 REQUESTS = {
-    "basic by default": ({}, "web:s3cret-of-web", GRANT),
-    "basic": ({"client_authentication": "basic"}, "web:s3cret-of-web", GRANT),
+    "basic by default": ({}, BASIC, GRANT),
+    "basic": ({"client_authentication": "basic"}, BASIC, GRANT),
     "post": ({"client_authentication": "post"}, None, {**GRANT, **BY_FORM}),
-    "scopes": (
-        {"scopes": ["vm.write", "roles"]},
-        "web:s3cret-of-web",
-        {**GRANT, "scope": "vm.write roles"},
+    "scopes": ({"scopes": ["vm.write", "b"]}, BASIC, {**GRANT, "scope": "vm.write b"}),
+    "no scopes": ({"scopes": []}, BASIC, GRANT),
+    "audience": ({"auth_parameters": {"aud": "/?b=c&d"}}, BASIC, {**GRANT, "aud": "/?b=c&d"}),
+    "a number and null": (
+        {"auth_parameters": {"a": 1, "e": None, "f": ""}},
+        BASIC,
+        {**GRANT, "a": "1", "f": ""},
     ),
-    "no scopes": ({"scopes": []}, "web:s3cret-of-web", GRANT),
-    "audience": (
-        {"auth_parameters": {"audience": "https://a.example/?b=c&d"}},
-        "web:s3cret-of-web",
-        {**GRANT, "audience": "https://a.example/?b=c&d"},
-    ),
-    "numbers and booleans": (
-        {"auth_parameters": {"a": 1, "b": 1.5, "c": True, "d": False, "e": None, "f": ""}},
-        "web:s3cret-of-web",
-        {**GRANT, "a": "1", "b": "1.5", "c": "true", "d": "false", "f": ""},
-    ),
-    "another grant": ({"auth_parameters": PASSWORD}, "web:s3cret-of-web", PASSWORD),
+    "another grant": ({"auth_parameters": PASSWORD}, BASIC, PASSWORD),
     "a public client": (
         {"auth_parameters": PASSWORD, "client_secret": None},
         None,
@@ -55,7 +45,7 @@ REQUESTS = {
     ),
     "a parameter over ours": (
         {"auth_parameters": {"scope": "mine"}, "scopes": ["yours"]},
-        "web:s3cret-of-web",
+        BASIC,
         {**GRANT, "scope": "mine"},
     ),
 }
@@ -100,7 +90,7 @@ def test_unusual_client_credentials_are_understood_by_the_server(
 def test_the_token_request_is_a_form_and_the_operation_carries_its_token(
     task, emulator, conversation
 ):
-    task(http_agent="agent/1")
+    task()
     (token,), (operation,) = (
         conversation.requests("token"),
         conversation.requests("create_virtual_machine"),
@@ -109,16 +99,10 @@ def test_the_token_request_is_a_form_and_the_operation_carries_its_token(
     assert (token.method, token.target) == ("POST", "/oauth/token")
     assert headers["Content-Type"] == "application/x-www-form-urlencoded"
     assert headers["Accept"] == "application/json"
-    assert headers["User-Agent"] == "agent/1"
+    assert headers["User-Agent"].startswith("infrastructure.services/")
     scheme, dummy, value = dict(operation.headers)["Authorization"].partition(" ")
     assert scheme == "Bearer"
     assert emulator.api.tokens.good(value, emulator.api.settings)
-
-
-def test_a_given_token_wins(task, emulator, conversation):
-    result = task(access_token="another")
-    assert result["status"] == 401
-    assert conversation.statuses() == [("create_virtual_machine", 401)]
 
 
 def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
@@ -126,27 +110,16 @@ def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
     assert conversation.requests("token")[0].target == "/oauth/token?tenant=a%2Fb"
 
 
+NEEDS = "auth_url: needs client_id and client_secret"
 REFUSED = {
-    "no client": (
-        {"client_id": None, "client_secret": None},
-        "auth_url: needs client_id and client_secret",
-    ),
-    "no secret": ({"client_secret": None}, "auth_url: needs client_id and client_secret"),
+    "no client": ({"client_id": None, "client_secret": None}, NEEDS),
+    "no secret": ({"client_secret": None}, NEEDS),
     "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: contains a line break"),
     "id with NUL": ({"client_id": "a\0b"}, "client_id: contains a line break or another control"),
     "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: contains a line break"),
-    "a list as a parameter": (
-        {"auth_parameters": {"a": ["b"]}},
-        "auth_parameters: the value of 'a' must be",
-    ),
-    "http": (
-        {"auth_url": "http://login.example/token"},
-        "auth_url: http:// would send secrets in the clear",
-    ),
-    "credentials in the URL": (
-        {"auth_url": "https://a:b@login.example/"},
-        "auth_url: contains a user name",
-    ),
+    "a list": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
+    "http": ({"auth_url": "http://login.example/"}, "auth_url: http:// would send secrets in"),
+    "user": ({"auth_url": "https://a:b@login.example/"}, "auth_url: contains a user name"),
     "no host": ({"auth_url": "https:///token"}, "auth_url: is not an absolute URL"),
     "nothing at all": ({"auth_url": None}, "access_token: is missing"),
     "a whole header": ({"access_token": "Bearer abc"}, "access_token: contains a space, "),
@@ -167,7 +140,6 @@ def test_a_token_with_its_scheme_says_what_to_leave_out(task):
     assert task(access_token="Bearer abc")["msg"].endswith(
         '; leave out "Bearer ". Nothing was sent.'
     )
-    assert "Bearer" not in task(access_token="abc def")["msg"]
 
 
 def test_http_is_refused_until_it_is_allowed(task):

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Generate the tables of docs/docsite/rst/messages.rst from the policy and the texts of the
 statuses.
 
@@ -18,12 +15,10 @@ from support.checkout import CHECKOUT  # makes the checkout importable as the co
 # isort: split
 from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
-    application_role,
-    virtual_machine,
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
+    OPERATIONS,
 )
 
-OPERATIONS = virtual_machine.OPERATION, application_role.OPERATION
 PAGE = CHECKOUT / "docs/docsite/rst/messages.rst"
 BETWEEN = re.compile(
     r"(?<=^\.\. tables start\n).*?(?=^\.\. tables end\n)", re.MULTILINE | re.DOTALL
@@ -48,7 +43,7 @@ def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """
     named = {str(code): code for code in sorted(policy._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [policy.meaning(code)[1].format(**operation._asdict()) for operation in OPERATIONS]
+        texts = [policy.meaning(code)[1].format(**vars(operation)) for operation in OPERATIONS]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
         yield name, _sentence(text), *_cells(policy.meaning(code)[0])
 
@@ -62,7 +57,7 @@ def rows_of_events() -> Iterator[tuple[str, ...]]:
 def _cells(event: Event) -> list[str]:
     with_token = ", sent again once if a new token can be fetched"
     again = {policy.NEVER: "", policy.AGAIN: ", sent again", policy.NEW_TOKEN: with_token}
-    return [f"``{event.effect}``{again[event.again[method]]}" for method in ("POST", "PUT")]
+    return [f"``{event.effect}``{again[event.again(method)]}" for method in ("POST", "PUT")]
 
 
 def _sentence(text: str) -> str:

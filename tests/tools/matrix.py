@@ -1,19 +1,18 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tests that depend on ansible-core or Python on every supported version, a line per cell.
+"""Run the tests that depend on ansible-core on several versions of it, a line per cell.
 
-The first and the last core run everything that depends on ansible-core, the tests marked `matrix`
-included. The cores between run playbooks and the table of paths and fates. The cell of the checkout
-(its core and Python are those of `make test`) runs only the tests marked `matrix`. The first cell
-of each Python also runs the tests marked `python`. Cells with the oldest target Python run the
-tests of single modules there. Each core runs ansible-test sanity.
+The oldest and the newest core run everything that depends on ansible-core, the tests marked
+`matrix` included, and the sanity tests that do not take long. The cell of the checkout (its core
+and Python are those of `make test`) runs only the tests marked `matrix`. The other cores run
+playbooks and the table of paths and fates, and the same sanity tests. The tests marked `python`
+take part in the cell with the oldest Python only, without those of the ledger; `make test` has run
+all of them on that of the checkout.
+Cells with the oldest target Python run the tests of single modules there.
 
 Each cell has an environment of its own under .build/matrix, with its output in a file next to it.
 Two cells run at a time, the longest first.
 
-Arguments select cores, `make matrix CELLS="2.16 2.22"`; with `TESTS=tests/crossing` each core runs
-only these tests, once.
+Without arguments the oldest core, that of the checkout and the newest run. Arguments select others,
+`make matrix CELLS="2.17 2.18"`; with `TESTS=tests/crossing` each core runs only these tests, once.
 """
 
 from __future__ import annotations
@@ -37,47 +36,38 @@ CORES = {
     "2.21": "2.21.5",
     "2.22": "2.22.0rc1",
 }
-# The Pythons for each ansible-core: the oldest and the newest one for the first and the last core,
-# and every Python somewhere in between; the oldest Python that modules support is separate
-# (OLDEST_TARGET).
+# The Python of each ansible-core: the oldest one of the first, the newest one of the last, and each
+# other somewhere; the oldest Python that modules support is separate (OLDEST_TARGET).
 PYTHONS = {
-    "2.16": ("3.10", "3.12"),
-    "2.17": ("3.10",),
-    "2.18": ("3.13",),
-    "2.19": ("3.11",),
-    "2.20": ("3.12",),
-    "2.21": ("3.12",),
-    "2.22": ("3.13",),
+    "2.16": "3.10",
+    "2.17": "3.12",
+    "2.18": "3.13",
+    "2.19": "3.11",
+    "2.20": "3.12",
+    "2.21": "3.12",
+    "2.22": "3.13",
 }
-ENDS = (min(CORES), max(CORES))
+ENDS = OLDEST, NEWEST = min(CORES), max(CORES)
 PLAYBOOKS = tuple(
     f"tests/integration/test_{name}.py"
     for name in ("command_line", "examples", "fleet_role", "no_log", "playbooks", "use")
 )
 MODULES = tuple(
     f"tests/integration/test_{name}.py"
-    for name in ("bad_input", "examples", "outcomes", "token_of_a_run", "use")
+    for name in ("examples", "outcomes", "token_of_a_run", "use")
 )
-BETWEEN = (
-    *PLAYBOOKS,
-    "tests/crossing",
-    "tests/security/test_canary.py",
-    "tests/security/test_templates.py",
-    "tests/unit",
-)
+BETWEEN = (*PLAYBOOKS, "tests/crossing")
 OF_CORE = (
     "tests/crossing",
     "tests/integration",
     "tests/ledger",
     "tests/many",
-    "tests/parity",
     "tests/security/test_canary.py",
     "tests/security/test_templates.py",
     "tests/unit",
 )
 OF_PYTHON = (
     "tests/faults",
-    "tests/ledger",
     "tests/security/test_memory.py",
     "tests/tls",
     "tests/tokens",
@@ -85,7 +75,8 @@ OF_PYTHON = (
 )
 OLDEST_TARGET = "3.9"
 OF_CHECKOUT = ("2.19", "3.11")  # tests/requirements.txt, and the oldest Python in CONTRIBUTING.md
-WHOLE_SANITY = ("2.16", "2.21", "2.22")  # the other cores leave out what takes long
+USUAL = (*ENDS, OF_CHECKOUT[0])
+# What takes long; make sanity runs it on the core of the checkout.
 QUICK_SANITY = ("--skip-test", "pylint", "--skip-test", "import", "--skip-test", "compile")
 # What the ledger's tests use, pinned in tests/requirements.txt, which also has the tools of a
 # checkout.
@@ -131,10 +122,10 @@ def interpreter(version: str) -> Path:
 
 
 def all_cells() -> list[Cell]:
-    """The matrix: each core on its Pythons; the first and last core also with the oldest target."""
+    """The matrix: each core on its Python; the first and last core also with the oldest target."""
     cores = [*ENDS, *(core for core in CORES if core not in ENDS)]
-    cells = [Cell(core, python, python) for core in cores for python in PYTHONS[core]]
-    return cells + [Cell(core, PYTHONS[core][0], OLDEST_TARGET) for core in ENDS]
+    cells = [Cell(core, PYTHONS[core], PYTHONS[core]) for core in cores]
+    return cells + [Cell(core, PYTHONS[core], OLDEST_TARGET) for core in ENDS]
 
 
 def make_environment(directory: Path, python: str, *requirements: Path) -> None:
@@ -157,21 +148,15 @@ def lines_of(cell: Cell, chosen: list[str]) -> list[list[str]]:
         return [[*pytest, "-m", "not stress", *chosen]]
     if cell.target != cell.python:
         return [[*pytest, "-m", "not stress", *MODULES, "-k", "module"]]
-    is_first_of_core = cell.python == PYTHONS[cell.core][0]
-    is_end = cell.core in ENDS and is_first_of_core
     if (cell.core, cell.python) == OF_CHECKOUT:
         return [[*pytest, "-m", "not stress and matrix", *OF_CORE]]
-    lines = []
-    if is_first_of_core:
-        marks = (
-            "not stress and not python" if is_end else "not stress and not python and not matrix"
-        )
-        lines.append([*pytest, "-m", marks, *(OF_CORE if is_end else BETWEEN)])
-    if cell == next(other for other in all_cells() if other.python == cell.python):
+    if cell.core not in ENDS:
+        tests = [*pytest, "-m", "not stress and not matrix", *BETWEEN]
+    else:
+        tests = [*pytest, "-m", "not stress and not python", *OF_CORE]
+    lines = [tests, ["tests/tools/sanity", *QUICK_SANITY]]
+    if cell.core == OLDEST:
         lines.append([*pytest, "-m", "not stress and python", *OF_PYTHON])
-    if is_first_of_core:
-        is_whole = cell.core in WHOLE_SANITY
-        lines.append(["tests/tools/sanity", *(() if is_whole else QUICK_SANITY)])
     return lines
 
 
@@ -217,13 +202,15 @@ def run_cell(cell: Cell, chosen: list[str]) -> Verdict:
 
 
 def main(wanted: list[str]) -> int:
-    """Run the cells of the given cores, or all; the status is 1 when one failed or none was run."""
+    """Run the cells of the given cores, or the usual ones; the status is 1 when one failed or none
+    was run.
+    """
     subprocess.run(["tests/tools/pythons"], check=True)
     chosen = [argument for argument in wanted if argument.startswith("tests/")]
-    cores = set(wanted) - set(chosen)
-    cells = [cell for cell in all_cells() if not cores or cell.core in cores]
+    cores = set(wanted) - set(chosen) or USUAL
+    cells = [cell for cell in all_cells() if cell.core in cores]
     if chosen:
-        cells = [cell for cell in cells if cell.python == cell.target == PYTHONS[cell.core][0]]
+        cells = [cell for cell in cells if cell.python == cell.target]
     with ThreadPoolExecutor(max_workers=2) as pool:
         verdicts = []
         for verdict in pool.map(partial(run_cell, chosen=chosen), cells):

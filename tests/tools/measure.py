@@ -1,20 +1,28 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Measure how much code `plugins/` is, and how far one task travels through it.
+"""Measure how much code there is, and compare it with LIMITS; the status is 1 if one is exceeded.
 
-    python tests/tools/measure.py [--folders] [--trace [--verbose]]
+    python tests/tools/measure.py [--folders] [--trace[=one|=lost|=list]]... [--verbose]
 
-The first line counts lines of code (no documentation, docstring, comment or blank line; no doc
-fragment) and files. With `--trace`, one task with an SQLite ledger runs in the Ansible worker, from
-.build/collections (`make artifact`), under a profile hook
-(tests/support/plugins/callback/tracer.py); the second line counts how often the flow of calls and
-returns changes from one file of the collection to another, and how many files it visits. With
-`--verbose`, each change is a line: the file, and the function where the flow enters it.
+The files are read:
+
+- characters: of code in plugins/, without indentation, documentation, docstrings, comments, blank
+  lines and doc fragments;
+- syntax nodes: of the same files, docstrings included;
+- classes: in plugins/, doc fragments included;
+- files: of module_utils and plugin_utils that hold code;
+- characters beside plugins/: templates, doc fragments, playbooks and roles, extensions, without
+  indentation, comments of YAML and blank lines, so that no code hides there.
+
+With `--trace` one task runs with an SQLite ledger in the Ansible worker, from .build/collections
+(`make artifact`), under a profile hook (tests/support/plugins/callback/tracer.py), and the files of
+plugins/ are counted through which calls and returns pass: of a task that creates a machine
+(`--trace`), whose answer is lost (`--trace=lost`), and of a list of three with its threads, one of
+whose answers is lost (`--trace=list`). `--verbose` prints each change of file, and the function
+where the flow enters it.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import sys
@@ -25,6 +33,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+
+# What is reached. Lower a limit when less is reached, and never raise one.
+LIMITS = {
+    "characters": 262_750,
+    "syntax nodes": 60_950,
+    "classes": 100,
+    "files": 54,
+    "mean width": 43.7,
+    "percent of lines over 100": 0.02,
+    "files over 220 lines": 1,
+    "functions over 40 lines": 0,
+    "characters of templates": 15_450,
+    "characters of doc fragments": 19_200,
+    "characters of playbooks and roles": 26_750,
+    "characters of extensions": 99_800,
+    "files of a creation": 27,
+    "files of a lost answer": 26,
+    "files of a list": 34,
+}
+LONGEST_FILE = 220  # lines of code
+LONGEST_FUNCTION = 40  # lines from the first statement to the last
+WIDEST = 100  # characters of a line
+_DOCUMENTATION = ("DOCUMENTATION", "EXAMPLES", "RETURN")
 _NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -34,9 +65,15 @@ _NO_CODE = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-LONGEST_FILE = 300  # lines of code
-LONGEST_FUNCTION = 40  # lines from the first statement to the last
-_DOCUMENTATION = ("DOCUMENTATION", "EXAMPLES", "RETURN")
+
+# What the characters beside the code are counted in.
+BESIDE = {
+    "characters of templates": ["plugins/**/*.html", "plugins/**/*.xml", "plugins/**/*.j2"],
+    "characters of doc fragments": ["plugins/doc_fragments/*.py"],
+    "characters of playbooks and roles": ["playbooks/**/*.yml", "roles/**/*.yml", "roles/**/*.j2"],
+    "characters of extensions": ["extensions/**/*.*"],
+}
+
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -44,8 +81,25 @@ PLAY = """
     - infrastructure.services.compute_virtual_machine:
         name: web01
         attributes: {cpu: 4}
-        ledger: ledger.db
+        ledger: '{{ playbook_dir }}/ledger.db'
+      ignore_errors: true
 """
+LIST = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - infrastructure.services.compute_virtual_machines:
+        virtual_machines: [{name: web01}, {name: web02}, {name: web03}]
+        defaults: {attributes: {cpu: 4}}
+        ledger: '{{ playbook_dir }}/ledger.db'
+      ignore_errors: true
+"""
+# What is traced: the play, whether an answer is lost, and the limit.
+TRACES = {
+    "one": (PLAY, False, "files of a creation"),
+    "lost": (PLAY, True, "files of a lost answer"),
+    "list": (LIST, True, "files of a list"),
+}
 
 
 def code_lines(path: Path) -> list[str]:
@@ -68,7 +122,7 @@ def long_functions(path: Path, longest: int = LONGEST_FUNCTION) -> dict[str, int
     """Return the functions of more than `longest` lines, without signature and docstring."""
     functions = [
         node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(_tree(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
     return {
@@ -87,6 +141,10 @@ def _is_prose(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in _DOCUMENTATION
 
 
+def _tree(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def files() -> list[Path]:
     """Return the files of the plugins, without the doc fragments."""
     return [
@@ -96,7 +154,45 @@ def files() -> list[Path]:
     ]
 
 
-def trace(directory: Path) -> list[str]:
+def beside(patterns: list[str]) -> int:
+    """Return the characters of files beside the code: all of a template or documentation, and of
+    YAML and Python what is no comment.
+    """
+    paths = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    lines = [
+        line.strip()
+        for path in paths
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".md"
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    return sum(len(line) for line in lines if not line.startswith("#"))
+
+
+def measured() -> dict[str, float]:
+    """Return the figure of each limit that needs no run."""
+    code = {path: code_lines(path) for path in files()}
+    lines = [line for of_file in code.values() for line in of_file]
+    everything = [node for path in code for node in ast.walk(_tree(path))]
+    fragments = [
+        node for path in ROOT.glob("plugins/doc_fragments/*.py") for node in ast.walk(_tree(path))
+    ]
+    utils = [path for path in code if {"module_utils", "plugin_utils"} & {*path.parts}]
+    return {
+        "characters": sum(len(line.strip()) for line in lines),
+        "syntax nodes": len(everything),
+        "classes": sum(isinstance(node, ast.ClassDef) for node in everything + fragments),
+        "files": sum(bool(code[path]) for path in utils),
+        "mean width": round(sum(map(len, lines)) / len(lines), 1),
+        "percent of lines over 100": round(
+            100 * sum(len(line) > WIDEST for line in lines) / len(lines), 2
+        ),
+        "files over 220 lines": sum(len(of_file) > LONGEST_FILE for of_file in code.values()),
+        "functions over 40 lines": sum(len(long_functions(path)) for path in code),
+        **{name: beside(patterns) for name, patterns in BESIDE.items()},
+    }
+
+
+def trace(directory: Path, play: str, is_lost: bool) -> list[str]:
     """Return the file and function of each call and return of one task, in order, without repeats
     of the same file.
     """
@@ -108,9 +204,11 @@ def trace(directory: Path) -> list[str]:
     with emulating(
         collections / "ansible_collections/infrastructure/services", directory
     ) as service:
+        if is_lost:
+            service.fault(kind="drop", when="after")
         ansible = Ansible(directory, collections, service.url, "local")
         ansible.playbook(
-            PLAY,
+            play,
             ANSIBLE_CALLBACKS_ENABLED="tracer",
             ANSIBLE_CALLBACK_PLUGINS=str(plugins),
             TRACER_FILE=str(directory / "trace"),
@@ -118,43 +216,39 @@ def trace(directory: Path) -> list[str]:
     return (directory / "trace").read_text(encoding="utf-8").splitlines()
 
 
-def _name(path: Path) -> str:
-    return os.fspath(path.relative_to(ROOT / "plugins"))
+def folders() -> list[str]:
+    """Return the characters of code of each folder."""
+    count: Counter[str] = Counter()
+    for path in files():
+        folder = os.fspath(path.parent.relative_to(ROOT / "plugins"))
+        count[folder] += sum(len(line.strip()) for line in code_lines(path))
+    return [f"{characters:7,} {folder}" for folder, characters in sorted(count.items())]
 
 
-def main(arguments: list[str]) -> None:
-    """Print the figures."""
-    code = {path: code_lines(path) for path in files()}
-    lines = [line for of_file in code.values() for line in of_file]
-    largest = sorted(code, key=lambda path: -len(code[path]))[:5]
-    print(f"plugins/: {len(lines):,} lines of code in {len(code)} files")
-    print(f"characters without indentation: {sum(len(line.strip()) for line in lines):,}")
-    print(f"characters a line: {sum(map(len, lines)) / len(lines):.1f}")
-    print(f"lines over 100: {sum(len(line) > 100 for line in lines) / len(lines):.2%}")
-    print(
-        f"functions over {LONGEST_FUNCTION} lines:", sum(len(long_functions(path)) for path in code)
-    )
-    print(
-        f"files over {LONGEST_FILE} lines:",
-        sum(len(of_file) > LONGEST_FILE for of_file in code.values()),
-    )
-    print("largest:", ", ".join(f"{_name(path)} {len(code[path])}" for path in largest))
-    if "--folders" in arguments:
-        folders = Counter()
-        for path, of_file in code.items():
-            folders[_name(path.parent)] += sum(len(line.strip()) for line in of_file)
-        print("\n".join(f"{count:7,} {folder}" for folder, count in sorted(folders.items())))
-    if "--trace" in arguments:
+def main() -> int:
+    """Print the figures with their limits; return 1 if one is exceeded."""
+    parser = argparse.ArgumentParser(description="Measure the code.")
+    parser.add_argument("--folders", action="store_true", help="characters of each folder as well")
+    parser.add_argument("--trace", nargs="?", const="one", choices=TRACES, action="append")
+    parser.add_argument("--verbose", action="store_true", help="each change of file of a trace")
+    given = parser.parse_args()
+    figures = measured()
+    details = folders() if given.folders else []
+    for kind in given.trace or []:
+        play, is_lost, name = TRACES[kind]
         with tempfile.TemporaryDirectory() as directory:
-            visited = trace(Path(directory))
-        files_visited = {line.split()[0] for line in visited}
-        print(
-            f"one task with a ledger: {len(visited) - 1} changes of file in"
-            f" {len(files_visited)} files"
-        )
-        if "--verbose" in arguments:
-            print("\n".join(visited))
+            visited = trace(Path(directory), play, is_lost)
+        figures[name] = len({line.split()[0] for line in visited})
+        details.append(f"{name}: {len(visited) - 1} changes of file")
+        details += visited if given.verbose else []
+    exceeded = [name for name, figure in figures.items() if figure > LIMITS[name]]
+    for name, figure in figures.items():
+        mark = "  more than the limit" if name in exceeded else ""
+        print(f"{figure:10,} of {LIMITS[name]:10,} {name}{mark}")
+    for line in details:
+        print(line)
+    return 1 if exceeded else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

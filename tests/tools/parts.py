@@ -1,14 +1,10 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Run the parts of `make test` side by side: a line for each as it ends, and on failure what to
 look at.
 
     python tests/tools/parts.py DIRECTORY NAME=COMMAND...
 
 The output of each command goes to DIRECTORY/NAME.log. Of a command that fails, the end of its
-output is shown, or all that pytest says about the failures. Lines that start with `PART ` are shown
-as they come (tests/support/parts.py).
+output is shown. Lines that start with `PART ` are shown as they come (tests/support/parts.py).
 """
 
 from __future__ import annotations
@@ -21,8 +17,9 @@ import time
 from pathlib import Path
 
 PREFIX = "PART "
-LONGEST = 200  # lines shown of one command's failures
+LONGEST = 120  # lines shown of a command that failed
 TIME_LIMIT = 1800  # seconds; a hang is a failure
+CLOSING = re.compile(r"=* *(\d+ (?:passed|failed|error).* in [\d.]+s.*?) *=*$")  # of pytest
 
 _screen = threading.Lock()
 
@@ -67,25 +64,17 @@ class Part:
                     say(f"    {line.removeprefix(PREFIX).rstrip()}")
         self.status = process.returncode
         word = "passed" if self.status == 0 else f"FAILED ({self.status})"
-        say(f"{self.name:10} {word}, {time.monotonic() - start:.0f} s, {self.log}")
+        say(f"{self.name:10} {word}, {time.monotonic() - start:.0f} s, {self.log}{self._closing()}")
 
-    def failures(self) -> list[str]:
-        """Return what its output says about the failures."""
+    def _closing(self) -> str:
+        """Return the last line of pytest, which says how many tests ran."""
         lines = self.log.read_text(encoding="utf-8").splitlines()
-        starts = [
-            number
-            for number, line in enumerate(lines)
-            if re.match(r"=+ (FAILURES|ERRORS) =+", line)
-        ]
-        shown = lines[starts[0] :] if starts else lines[-60:]
-        if len(shown) <= LONGEST:
-            return shown
-        half = LONGEST // 2
-        return [
-            *shown[:half],
-            f"... {len(shown) - LONGEST} lines left out: {self.log}",
-            *shown[-half:],
-        ]
+        return "".join(f": {found[1]}" for line in lines if (found := CLOSING.match(line)))
+
+    def end_of_output(self) -> str:
+        """Return what its output says last."""
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        return "\n".join(lines[-LONGEST:])
 
 
 def main(directory: str, *commands: str) -> int:
@@ -95,7 +84,7 @@ def main(directory: str, *commands: str) -> int:
     failed = [part for part in parts if not part.wait()]
     for part in failed:
         say(f"\n--- {part.name}: {part.log}")
-        say("\n".join(part.failures()))
+        say(part.end_of_output())
     say(f"{len(parts) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What must agree between the files of the repository, and what none of them may contain."""
 
 from __future__ import annotations
@@ -27,15 +24,6 @@ OWN_FILE = re.compile(
     r"|raw\.githubusercontent\.com/ansible-collections/infrastructure\.services)/main/(.+)"
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LICENSE_LINE = (
-    "SPDX-License-" + "Identifier: GPL-3.0-or-later"
-)  # in parts, so that reuse does not read it
-# Texts that others wrote, generated files and JSON carry no license line of ours; REUSE.toml names
-# it.
-WITHOUT_LICENSE_LINE = {
-    *("LICENSE", "LICENSES/GPL-3.0-or-later.txt", "CHANGELOG.md", "changelogs/changelog.yaml"),
-    "docs/report.schema.json",
-}
 # Assembled from parts, so that this file does not match itself.
 FORBIDDEN = {
     "a path of somebody's machine": re.compile(
@@ -69,30 +57,19 @@ def text_files() -> dict[str, str]:
     }
 
 
-def test_there_are_modules():
-    assert {"compute_virtual_machine", "cassandra_application_role"} <= set(MODULES)
-
-
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_is_everywhere_it_belongs(module):
     assert module in load("meta/runtime.yml")["action_groups"]["all"]
     assert f"`infrastructure.services.{module}`" in README
     scenario = ROOT / "extensions/molecule" / module
-    assert {"molecule.yml", "converge.yml", "verify.yml"} <= {
+    # The emulator has no other operation than the modules.
+    assert module == "api_request" or {"molecule.yml", "converge.yml", "verify.yml"} <= {
         path.name for path in scenario.glob("*")
     }
 
 
 def test_the_action_group_names_modules_only():
     assert load("meta/runtime.yml")["action_groups"]["all"] == MODULES
-
-
-def test_every_make_target_is_documented():
-    targets = re.findall(
-        "^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    assert [target for target in targets if f"make {target}" not in contributing] == []
 
 
 def test_readme_links_to_files_from_any_site():
@@ -104,39 +81,31 @@ def test_readme_links_to_files_from_any_site():
     assert [file for file in files if not (ROOT / file).exists()] == []
 
 
-def test_readme_shows_no_diagram_as_source():
-    assert "```mermaid" not in README
-
-
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_holds(what):
     assert [name for name, text in text_files().items() if FORBIDDEN[what].search(text)] == []
 
 
-def test_every_file_names_its_license():
-    named = {name for name, text in text_files().items() if LICENSE_LINE in text[:600]}
-    assert sorted(text_files().keys() - named - WITHOUT_LICENSE_LINE) == []
-
-
 def test_the_declared_requirements_match_what_the_code_checks():
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if not line.startswith("#")] == list(REQUIRED)
+    assert [line for line in lines if not line.startswith("#")] == [REQUIRED]
     assert load("meta/execution-environment.yml")["dependencies"]["python"] == "requirements.txt"
-    assert " ".join(map(repr, REQUIRED)) in (ROOT / "docs/docsite/rst/home.rst").read_text(
-        encoding="utf-8"
-    )
-    bounds = [re.split("([<>=]+)", requirement) for requirement in REQUIRED]
+    assert repr(REQUIRED) in (ROOT / "docs/docsite/rst/home.rst").read_text(encoding="utf-8")
     (needed,) = [
         line
         for line in yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["requirements"]
         if "requests" in line
     ]
-    assert [" ".join(bound) in needed for bound in bounds] == [True, True]
-    assert "requests.readthedocs.io/) 2.31 or later and urllib3 below 3" in README
+    assert " ".join(re.split("([<>=]+)", REQUIRED)) in needed
+    assert "requests.readthedocs.io/) 2.31 or later." in README
+    assert "<" not in REQUIRED  # Automation Hub allows no upper bound
 
 
-def test_there_is_no_ignore_file_for_sanity():
-    assert list((ROOT / "tests").glob("sanity/ignore*")) == []
+def test_every_hook_of_pre_commit_matches_a_file():
+    (local,) = load(".pre-commit-config.yaml")["repos"]
+    patterns = [hook["files"] for hook in local["hooks"] if "files" in hook]
+    names = text_files()
+    assert [each for each in patterns if not any(re.search(each, name) for name in names)] == []
 
 
 def test_an_old_python_is_named_wherever_our_code_is_imported_first():
@@ -172,5 +141,5 @@ def test_an_old_python_is_named_wherever_our_code_is_imported_first():
         "infrastructure.services needs Python 3.9 or later, here and where a module runs; this is Python 3.8"
         f" ({sys.executable}). Set ansible_python_interpreter, or install ansible-core with a later Python"
     )
-    assert len(entries) > 15
+    assert len(entries) > 10
     assert done.stdout.splitlines() == [told] * len(entries)

@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Callable, TypeVar
+import math
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Callable, ContextManager, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from .._errors import (
     NOT_SENT,
@@ -15,122 +20,225 @@ from .._errors import (
     AttemptFailed,
     RequestFailed,
     ServicesError,
-    TokenError,
-    gravest,
+    outcome_of,
 )
-from .._fields import Asset
-from .._http.exchange import Answer, Request, Sender
-from .operation import Operation, failure_message, read_answer
-from .place import Place
-from .policy import AttemptResult, Event, event_of, retry
-from .settings import Settings
+from .._http import Answer, Request
+from .._http.tls import ConnectionSettings
+from .._http.transport import Transport
+from .._http.urls import canonical_url
+from .._secrets import Secrets
+from .policy import (
+    AttemptResult,
+    Event,
+    Operation,
+    event_of,
+    failure_message,
+    read_answer,
+    retry,
+)
 from .tokens import (
+    HEADERS,
     Credentials,
     FetchedToken,
+    Memory,
     Token,
     build_token_request,
-    missing_scopes,
     read_token,
 )
 
 Value = TypeVar("Value")
 
+# Seconds of a lease that no attempt uses: clocks differ, and a process may be stopped.
+MARGIN = 60.0
+# Of these, the seconds before its end that its owner leaves to the clock of the database.
+_EARLY = 5.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The shared options, checked."""
+
+    base_url: str
+    access_token: str | None
+    credentials: Credentials | None
+    connection: ConnectionSettings
+    headers: tuple[tuple[str, str], ...]  # those that the user adds
+    timeout: float  # seconds, one attempt
+    retries: int
+    retry_max_delay: float  # seconds
+
+    @cached_property
+    def service(self) -> str:
+        """The base_url by which ledgers and reports know the service."""
+        return canonical_url(self.base_url)
+
+
+class Clock(NamedTuple):
+    """A reading of the clocks of one machine, in seconds."""
+
+    wall: float
+    boot: float = 0.0  # since the machine was started, suspension included
+
+
+_EPOCH = Clock(0.0)
+
+
+def read_clock() -> Clock:
+    """Return the clocks now; macOS counts its suspension in CLOCK_MONOTONIC."""
+    boot = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return Clock(time.time(), boot)
+
+
+class Lease:
+    """The right to send, while the ledger keeps all others from it; without a ledger it has no end."""
+
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        since: Clock = _EPOCH,
+        clock: Callable[[], Clock] = read_clock,
+    ) -> None:
+        """`seconds`: from `since`, measured by the faster one of the clocks."""
+        self.seconds = seconds
+        self.since = since
+        self._clock = clock
+
+    def renew(self, wait: float) -> None:
+        """Extend it before a further attempt, after a wait in seconds; raise ServicesError."""
+
+    def require(self, seconds: float) -> None:
+        """Raise ServicesError if a request that takes up to `seconds` could outlast it."""
+        now = self._clock()
+        elapsed = max(now.wall - self.since.wall, now.boot - self.since.boot)
+        if elapsed + seconds > self.seconds - _EARLY:
+            raise ServicesError(
+                "the request was not sent, because the task was stopped or delayed for so long that"
+                " another one may work on the asset by now"
+            )
+
+
+NO_END = Lease()
+
+
+@dataclass(frozen=True)
+class Context:
+    """How a task runs, and what differs between a worker, a target and a thread of a list."""
+
+    check_mode: bool
+    secrets: Secrets  # including the fetched tokens
+    no_log: bool = False
+    # Returns a new transport; raises ServicesError.
+    connect: Callable[[ConnectionSettings], Transport] = Transport
+    memory: Memory = field(default_factory=Memory)  # of tokens
+    # Raises ServicesError if nobody reads the result any more, so that nothing is sent.
+    require_reader: Callable[[], None] = lambda: None
+    wait: Callable[[float], None] = time.sleep  # before a further attempt, in seconds
+    # Makes a context within which a signal interrupts the task.
+    interruptible: Callable[[], ContextManager[object]] = nullcontext
+    # Before each attempt, raises ServicesError if none may be made; after it, gets its result.
+    enter: Callable[[], None] = lambda: None
+    leave: Callable[[AttemptResult[Any]], None] = lambda _result: None
+    # Of a list: why it has to end now, '' to continue; and what shows its progress.
+    why_to_stop: Callable[[], str] = str
+    show_progress: Callable[..., None] = lambda *_status: None
+
 
 class Client:
-    """Calls one operation with the settings of a task, in the place where the task runs.
+    """Calls one operation with the settings of a task."""
 
-    The first request creates the transport and fetches the token.
-    """
-
-    _transport: Sender  # from the first call on
+    _transport: Transport  # from `ready` on
     _token: str  # of the last attempt
 
-    def __init__(self, settings: Settings, place: Place) -> None:
+    def __init__(self, settings: Settings, context: Context) -> None:
         self.settings = settings
-        self._place = place
-        self.tokens: set[str] = set()  # all fetched tokens that were used
+        self._context = context
         self.warnings: list[str] = []
-        # The known effect of each attempt that ended.
-        self._effects: list[str] = []
-        self._in_flight = False
+        self.attempts = 0  # those that ended
+        self.outcome = NOT_SENT  # the known effect of the request if the task ended now
+        self._obstacle: ServicesError | None = None  # why no attempt may be made
         # None: the user gives the token.
         self._source: FetchedToken | None = None
         if settings.credentials:
             fetch = partial(self._fetch_token, settings.credentials)
-            memory = place.token_memory(settings.credentials)
-            self._source = FetchedToken(settings.credentials, fetch, memory)
+            self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
-    def build_request(self, operation: Operation, segment: str, body: bytes) -> Request:
-        """Return the request of an operation.
+    def build_request(self, operation: Operation, key: str, body: bytes) -> Request:
+        """Return the request of an operation on the asset with this name or id."""
+        own = {"Content-Type": "application/json", **dict(self.settings.headers)}
+        url = self.settings.base_url + operation.path.format(id=quote(key, safe=""))
+        return Request(operation.method, url, {**HEADERS, **own}, body)
 
-        `segment`: the percent-encoded id, '' if the path has none.
+    def ready(self) -> bool:
+        """Fetch the token before an intent is written; return False if there is none.
+
+        The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
+        TLS file.
         """
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": self.settings.http_agent,
-            **dict(self.settings.headers),
-        }
-        url = self.settings.base_url + operation.path.format(id=segment)
-        return Request(operation.method, url, headers, body, "from base_url")
+        self._transport = self._context.connect(self.settings.connection)
+        try:
+            self._current_token()
+        except ServicesError as error:
+            self._obstacle = error
+        return self._obstacle is None
 
     def call(
-        self, operation: Operation, request: Request, key: str
-    ) -> tuple[Asset, dict[str, Any]]:
-        """Send the request as the policy allows; return the envelope and details of the success.
+        self, operation: Operation, request: Request, key: str, lease: Lease = NO_END
+    ) -> tuple[Any, dict[str, Any]]:
+        """Send the request as the policy allows; return the JSON and details of the success.
 
-        `key`: the name or id of the asset, for messages. Raises RequestFailed with the known
-        effect. Before anything is sent, raises MissingLibrary, or InvalidInput for a TLS file.
+        The caller asks `ready` first. `key`: the name or id of the asset, for messages; `lease`:
+        until when it may be sent. Raises RequestFailed with the known effect.
         """
-        self._transport = self._place.connect(self.settings.connection)
-        attempt = partial(self._attempt_with_token, operation, request)
-        last = self._retry(attempt, request.method, self._renew_token)
-        details = {"status": last.status, **self.counts()}
-        if last.value is not None:
+
+        def wait(seconds: float) -> None:
+            try:
+                lease.renew(seconds)
+                self._context.wait(seconds)
+            except ServicesError as error:
+                self._obstacle = error
+
+        attempt = partial(self._attempt_with_token, operation, request, lease)
+        retries, longest = self.settings.retries, self.settings.retry_max_delay
+        last = retry(attempt, request.method, retries, longest, wait, self._renew_token)
+        details = {"status": last.status, "request_attempts": self.attempts}
+        if last.event == Event.SUCCESS:
             return last.value, {**details, "outcome": last.event.effect}
-        attempts = len(self._effects)
-        msg = failure_message(operation, request, last, self.outcome, attempts, key)
+        msg = failure_message(operation, request, last, self.outcome, self.attempts, key)
         raise RequestFailed(msg, self.outcome, **last.details, **details)
 
-    def counts(self) -> dict[str, Any]:
-        """Return the number of attempts and the trace id, as keys of a result."""
-        counts: dict[str, Any] = {"request_attempts": len(self._effects)}
-        if self.settings.trace:
-            counts["trace_id"] = self.settings.trace.trace_id
-        return counts
+    def _attempt_with_token(
+        self, operation: Operation, request: Request, lease: Lease
+    ) -> AttemptResult[Any]:
+        known = self.outcome
 
-    @property
-    def outcome(self) -> str:
-        """The known effect of the request if the task ended now."""
-        is_sent = self._in_flight and self._transport.has_sent
-        return gravest(*self._effects, UNKNOWN if is_sent else NOT_SENT)
+        def may_send() -> None:
+            lease.require(deadline - time.monotonic())
+            self.outcome = outcome_of(known, UNKNOWN)
 
-    def _attempt_with_token(self, operation: Operation, request: Request) -> AttemptResult[Asset]:
         try:
             self._token = self._current_token()
+            self._context.enter()
+            deadline = time.monotonic() + self.settings.timeout
+            lease.require(self.settings.timeout)
             headers = {**request.headers, "Authorization": f"Bearer {self._token}"}
-            if self.settings.trace:
-                headers["traceparent"] = self.settings.trace.traceparent()
-            self._in_flight = True
-            read = partial(read_answer, operation)
-            result = self._attempt(request._replace(headers=headers), read)
-            self._effects.append(result.event.effect)
-            if result.event == Event.UNAUTHORIZED:
-                origin = self._source.origin if self._source else "is that of access_token"
-                result = result.because(f"{result.reason} (the token {origin})")
+            request = request._replace(headers=headers, may_send=may_send)
+            result = self._attempt(request, partial(read_answer, operation))
+            self.attempts += 1
+            self.outcome = outcome_of(known, result.event.effect)
         except ServicesError as error:
             # There is no token, or nothing may be sent any more.
             result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._in_flight = False
+        self._context.leave(result)
         return result
 
     def _current_token(self) -> str:
         """Return the token for the next attempt; raise ServicesError if there is none."""
+        if self._obstacle:
+            raise self._obstacle
         if not self._source:
             return self.settings.access_token or ""
         token = self._source.token()
-        self.tokens.add(token)
+        self._context.secrets.mask(token)
         return token
 
     def _renew_token(self) -> bool:
@@ -140,41 +248,32 @@ class Client:
         return self._source is not None
 
     def _fetch_token(self, credentials: Credentials) -> Token:
-        """Return a new token; raise TokenError.
+        """Return a new token; raise ServicesError.
 
         A token request follows the policy of a PUT, because a second token does no harm.
         """
         attempt = partial(self._attempt, build_token_request(credentials), read_token)
-        last = self._retry(attempt, "PUT")
+        retries, longest = self.settings.retries, self.settings.retry_max_delay
+        last = retry(attempt, "PUT", retries, longest, self._context.wait)
         if last.value is None:
-            raise TokenError(
-                f"no access token from {credentials.auth_url} (auth_url): {last.reason}"
-            )
-        missing = missing_scopes(credentials, last.value)
+            endpoint = credentials.auth_url.partition("?")[0]  # the rest may be a credential
+            raise ServicesError(f"no access token from {endpoint} (auth_url): {last.reason}")
+        scope = last.value.scope
+        asked = {*" ".join(credentials.scopes).split()}
+        missing = set() if scope is None else asked.difference(scope.split())
         if missing:
             self.warnings.append(
                 "The token endpoint granted less than was asked for (scopes):"
-                f" {', '.join(missing)} is missing, so the service may refuse the operation."
-                " Allow it for the client, or ask for less."
+                f" {', '.join(sorted(missing))} is missing, so the service may refuse the"
+                " operation. Allow it for the client, or ask for less."
             )
         return last.value
-
-    def _retry(
-        self,
-        attempt: Callable[[], AttemptResult[Value]],
-        method: str,
-        renew: Callable[[], bool] = lambda: False,
-    ) -> AttemptResult[Value]:
-        """Make attempts until the policy allows no further one; return the result of the last."""
-        retries = self.settings.retries
-        longest = self.settings.retry_max_delay
-        return retry(attempt, method, retries, longest, self._place.wait, renew)
 
     def _attempt(
         self, request: Request, read: Callable[[Answer], AttemptResult[Value]]
     ) -> AttemptResult[Value]:
         """Make one attempt; raise ServicesError if nothing may be sent any more."""
-        self._place.require_reader()
+        self._context.require_reader()
         try:
             return read(self._transport.send_once(request, self.settings.timeout))
         except AttemptFailed as error:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The meaning of each status (RFC 9110), and when a request is sent again.
+"""Operations as data, what an answer to one means (RFC 9110), and when a request is sent again.
 
 No other code decides either. Each status is one event of the policy. The text explains the status,
 because the error bodies of the service are empty (docs/openapi.yaml); `{missing}` and `{exists}`
@@ -18,20 +18,82 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Callable, Generic, Mapping, TypeVar
+from typing import Any, Callable, Generic, Mapping, TypeVar
 
-from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
-from .._http.failures import REQUIRES_CREDENTIALS
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed, Message
+from .._http import REQUIRES_CREDENTIALS, Answer, Request, strict_json
+from .._secrets import for_message, printable
+from .._values import Params, Spec
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
+# Whether a request of a method may be processed twice without harm (RFC 9110 section 9.2.2).
+SAFE_TO_REPEAT = {
+    "POST": False,
+    "PATCH": False,
+    "PUT": True,
+    "GET": True,
+    "HEAD": True,
+    "DELETE": True,
+}
+READS = ("GET", "HEAD")  # the methods that change nothing
+
+_EFFECTS = {
+    NOT_SENT: "The request was not sent, so no {noun} was {done}.",
+    REJECTED: "No {noun} was {done}.",
+    UNKNOWN: "It is unknown whether the {noun} was {done}. {repeat}",
+    ACCEPTED: "The service accepted the request, so the {noun} was {done}: do not repeat it.",
+}
+# The headers that identify a request.
+_IDS = ("x-request-id", "x-correlation-id")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind of asset."""
+
+    name: str  # in the ledger, in reports, and of the fact
+    noun: str
+    key: str  # the field that identifies an asset: `name` or `id`
+    attributes: Spec  # the suboptions of `attributes`
+
+    def label(self, key: str) -> str:
+        """Return an asset for messages, such as `virtual machine web01`; `key`: its name or id."""
+        return f"{self.noun} {printable(key)}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation on a resource (docs/openapi.yaml)."""
+
+    resource: Resource
+    method: str
+    path: str  # below base_url; `{id}` is one percent-encoded segment
+    creates: bool  # whether each success makes a further asset
+    word: str  # a verb for the plan of check mode
+    done: str  # the participle of that verb
+    missing: str  # the meaning of a 404
+    exists: str  # the meaning of a 409
+    # Advice about running the task again when the outcome is unknown.
+    repeat: str
+    # Returns the value of a success; raises InvalidJSON.
+    decode: Callable[[Answer], Any] = lambda answer: strict_json.decode_object(answer.body)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a method that the policy does not know."""
+        if self.method not in SAFE_TO_REPEAT:
+            raise ValueError(f"{self.method} is none of {', '.join(SAFE_TO_REPEAT)}")
+
+    def of(self, _params: Params) -> Operation:
+        """Return the operation of a task with these options, which may be invalid."""
+        return self
 
 
 class Event(Enum):
     """The events of an attempt, each with its policy.
 
-    The columns: its name; whether a POST may be sent again; whether a PUT may, which is idempotent
-    (RFC 9110 section 9.2.2); the known effect.
+    The columns: its name; whether a POST or PATCH may be sent again; whether a PUT, GET, HEAD or
+    DELETE may; the known effect.
     """
 
     SUCCESS = "success", NEVER, NEVER, ACCEPTED
@@ -50,9 +112,14 @@ class Event(Enum):
     ANSWER_UNUSABLE = "accepted, answer unusable", NEVER, NEVER, ACCEPTED
 
     # The name only tells the members apart: enum takes members of one value for the same member.
-    def __init__(self, _name: str, post: str, put: str, effect: str) -> None:
-        self.again = {"POST": post, "PUT": put}
+    def __init__(self, _name: str, unsafe: str, safe: str, effect: str) -> None:
+        self._unsafe = unsafe
+        self._safe = safe
         self.effect = effect
+
+    def again(self, method: str) -> str:
+        """Return whether a request of a method is sent again after this event."""
+        return self._safe if SAFE_TO_REPEAT[method] else self._unsafe
 
 
 _REDIRECT = "a redirect, which is never followed: body and token would go elsewhere"
@@ -69,24 +136,19 @@ _BY_STATUS = {
     ),
     401: (
         Event.UNAUTHORIZED,
-        "the access token was not accepted; check access_token, or auth_url and its client",
+        "the access token was not accepted; check access_token, else auth_url and its client",
     ),
     403: (
         Event.REFUSED,
         "the token lacks the permission for this operation; ask for it or use another client",
     ),
     404: (Event.REFUSED, "{missing}"),
-    405: (
-        Event.REFUSED,
-        "this address does not support the method; base_url probably points to something else",
-    ),
     407: (Event.REFUSED, f"the proxy {REQUIRES_CREDENTIALS}"),
     408: (Event.UNAVAILABLE, "the service or a gateway timed out waiting for the request"),
     409: (Event.REFUSED, "{exists}"),
-    413: (Event.REFUSED, "the body is too large for the service or a gateway; send fewer fields"),
     422: (
         Event.REFUSED,
-        "the service rejected the values of the request; check names and types in attributes",
+        "the service rejected the values of the request; check their names and types",
     ),
     429: (
         Event.THROTTLED,
@@ -140,11 +202,53 @@ class AttemptResult(Generic[Value]):
     headers: Mapping[str, str] = field(default_factory=dict)
     value: Value | None = None  # of a success
     # For the result of a failure.
-    details: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str | None] = field(default_factory=dict)
 
-    def because(self, reason: str) -> AttemptResult[Value]:
-        """Return the result with another reason."""
-        return replace(self, reason=reason)
+
+def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Any]:
+    """Return the result of an answered attempt: a 2xx that can be decoded is a success."""
+    event, text = meaning(answer.status)
+    reason = text.format(**vars(operation))
+    if event == Event.SUCCESS:
+        try:
+            value = operation.decode(answer)
+        except strict_json.InvalidJSON as error:
+            event = Event.ANSWER_CUT if answer.cut else Event.ANSWER_UNUSABLE
+            reason = f"{reason}, but its answer cannot be used: {answer.problem or error}"
+        else:
+            return AttemptResult(event, reason, answer.status, answer.headers, value)
+    body = printable(answer.body.decode("utf-8", "replace")).strip()
+    # An unusable 2xx may have the id in it.
+    location = answer.headers.get("Location", "") if event.effect == ACCEPTED else ""
+    details = {"error_body": body or None, "location": for_message(location) or None}
+    return AttemptResult(event, reason, answer.status, answer.headers, details=details)
+
+
+def failure_message(
+    operation: Operation,
+    request: Request,
+    last: AttemptResult[Any],
+    outcome: str,
+    attempts: int,
+    key: str,
+) -> Message:
+    """Return the message: the asset, the failure, the known effect, and the next step.
+
+    `key`: the name or id of the asset.
+    """
+    times = f" (attempt {attempts})" if attempts > 1 else ""
+    status = f"status {last.status}: " if last.status else ""
+    reason = f"{status}{last.reason}".rstrip(".")
+    text = f"{request.method} {request.url}{times}: {reason}. {effect_of(operation, outcome)}"
+    ids = [f"{name}: {for_message(last.headers[name])}" for name in _IDS if name in last.headers]
+    if ids:
+        text = f"{text} [{', '.join(ids)}]"
+    return Message(text, operation.resource.label(key))
+
+
+def effect_of(operation: Operation, outcome: str) -> str:
+    """Return the known effect as a sentence, and the next step."""
+    return _EFFECTS[outcome].format(noun=operation.resource.noun, **vars(operation))
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
@@ -160,53 +264,50 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     # HTTP has only UTC; one of its formats names no zone.
-    if moment.utcoffset():
-        return None
     now = now or datetime.now(timezone.utc)
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
 
 
-def delay(attempt: int, longest: float, fraction: float, asked: float | None) -> float:
-    """Return the seconds before the next attempt: those asked for, or exponential with full jitter.
+def delay(attempts: int, retry_max_delay: float, fraction: float) -> float:
+    """Return the seconds before the next attempt: exponential with full jitter.
 
-    `attempt`: the number of attempts so far; `longest`: retry_max_delay in seconds; `fraction`: a
-    random number from 0 to 1; `asked`: the seconds of the Retry-After header.
+    `attempts`: so far; `fraction`: a random number from 0 to 1.
     """
-    if asked is not None:
-        return asked
-    return fraction * min(longest, FIRST_DELAY * 2.0 ** min(attempt - 1, 60))
+    return fraction * min(retry_max_delay, FIRST_DELAY * 2.0 ** min(attempts - 1, 60))
 
 
 def retry(
     attempt: Callable[[], AttemptResult[Value]],
     method: str,
     retries: int,
-    longest: float,
+    retry_max_delay: float,
     sleep: Callable[[float], None] = time.sleep,
     renew: Callable[[], bool] = lambda: False,
     fraction: Callable[[], float] = random.random,
 ) -> AttemptResult[Value]:
     """Make attempts until the policy allows no further one; return the result of the last.
 
-    `longest`: retry_max_delay in seconds; `renew`: discards the token, returns False if there can
-    be no other.
+    `retry_max_delay`: seconds; `renew`: discards the token, returns False if there can be no other.
     """
     repeated = 0
     is_renewed = False
     while True:
         result = attempt()
-        again = result.event.again[method]
+        again = result.event.again(method)
         if again == NEW_TOKEN and not is_renewed and renew():
             is_renewed = True
-            wait = 0.0
-        elif again == AGAIN and repeated < retries:
-            repeated += 1
-            asked = retry_after(result.headers.get("Retry-After"))
-            wait = delay(repeated, longest, fraction(), asked)
-        else:
+            sleep(0.0)  # a wait renews the lease
+            continue
+        if again != AGAIN or repeated >= retries:
             return result
-        if wait > longest:
-            why = f"it asks for a wait of {wait:.15g} seconds"
-            reason = f"{why}, longer than retry_max_delay ({longest:g})"
-            return result.because(f"{result.reason}; {reason}" if result.reason else reason)
+        repeated += 1
+        wait = retry_after(result.headers.get("Retry-After"))
+        if wait is None:
+            wait = delay(repeated, retry_max_delay, fraction())
+        if wait > retry_max_delay:
+            return replace(
+                result,
+                reason=f"{result.reason}; it asks for a wait of {wait:.15g} seconds, longer than"
+                f" retry_max_delay ({retry_max_delay:g})",
+            )
         sleep(wait)

@@ -2,222 +2,278 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sockets that keep to a deadline and record whether anything of a request was sent.
+"""Connections that keep to a deadline and record whether anything of a request was sent.
 
 requests bounds each read, not the whole request, and its exceptions do not tell whether the request
-was sent. Both are known only at the socket. So before every operation a socket asks one `Meter` how
-much time is left, and it marks the request as sent before it hands the first byte to the kernel.
+was sent. Both are known only at the socket. So before every operation a socket asks its `Attempt`
+how much time is left, and marks the request as sent before it hands the first byte to the kernel.
+An error is explained where it occurs, before a library wraps it. No message contains the text of a
+library's exception, because it may quote a secret.
+
+These are all undocumented names of urllib3 that we use: `_new_conn` opens the socket, so each
+address can be bounded; `_dns_host` is the host to look up; `_tunnel` asks a proxy for a tunnel,
+which is not part of the request.
 """
 
 from __future__ import annotations
 
-import io
+import http.client
 import socket
 import ssl
-import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
-from enum import Enum
-from http.client import HTTPMessage
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Tuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-from .._errors import AttemptFailed
-from .exchange import MAX_ANSWER, TooLong
+try:
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+except ImportError:
+    # A transport reports it; until then these are only bases of classes.
+    globals().update(HTTPConnection=object, HTTPSConnection=object)
+    globals().update(HTTPConnectionPool=object, HTTPSConnectionPool=object)
+
+from .._errors import AttemptFailed, ServicesError
+from . import MAX_ANSWER, REQUIRES_CREDENTIALS, Request
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-# An address as socket.getaddrinfo returns it: family, kind, protocol, name, and the address.
-AddressInfo = Tuple[socket.AddressFamily, socket.SocketKind, int, str, Tuple[object, ...]]
-_PIECE = 65536  # bytes to hand to the kernel at once
+
+TOO_LONG = f"it is longer than {MAX_ANSWER} bytes"
+# The peer ended TLS without saying why.
+TLS_ENDED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
-class Phase(Enum):
-    """A phase of an attempt: a new connection starts with LOOK_UP, a kept-alive one with REQUEST."""
-
-    LOOK_UP = "look-up"
-    CONNECT = "connect"
-    PROXY = "proxy"
-    TLS = "tls"
-    REQUEST = "request"
+class Unusable(Exception):
+    """An answer cannot be used: why not. No library catches this, so it arrives as it was raised."""
 
 
-class Head(NamedTuple):
-    """The status and the headers of an answer."""
+class Attempt:
+    """The deadline of an attempt, and what its sockets saw."""
 
-    status: int
-    headers: HTTPMessage
-
-
-class Meter:
-    """The state of one attempt: its deadline, its phase, and which bytes were sent and received."""
-
-    def __init__(self, connect_timeout: float) -> None:
-        self.connect_timeout = connect_timeout  # seconds
-        self.start(0)
-
-    def start(self, timeout: float, via: str = "") -> None:
-        """Start an attempt of `timeout` seconds; `via`: the origin of the address, for messages."""
-        self.via = via
-        self.deadline = time.monotonic() + timeout
-        self.phase = Phase.REQUEST
-        # Host and port of a new connection; empty on one that is reused.
-        self.peer = ""
-        # Whether a byte of the request was handed to the kernel.
-        self.sent = False
+    def __init__(self, request: Request, timeout: float, connect_timeout: float) -> None:
+        """`timeout`, `connect_timeout`: seconds from now on."""
+        now = time.monotonic()
+        self._deadline = now + timeout
+        self._connect_deadline = now + min(timeout, connect_timeout)
+        self._may_send = request.may_send
+        self.proxy = ""  # for messages, until there is a tunnel through it
+        # Explains an error of the step in which the connection is.
+        self.explain: Callable[[Exception], AttemptFailed] = _no_connection
+        self.is_connected = False  # from then on, bytes are those of the request
+        self.sent = False  # a byte of the request was handed to the kernel
+        self.head: http.client.HTTPResponse | None = None  # once its headers are complete
         self.ended = False  # the peer closed its side
-        self.left_over = False  # bytes arrived after the end of the answer
-        self.received = 0  # bytes, including a proxy's answer to CONNECT
-        self.head: Head | None = None  # of the answer, once it is complete
+        self.error: OSError | None = None  # the last one of the socket
+        self._received = 0  # bytes, including a proxy's answer to CONNECT
 
-    def left(self) -> float:
+    def left(self, connecting: bool = False) -> float:
         """Return the seconds that are left; raise socket.timeout if there are none."""
-        left = self.deadline - time.monotonic()
+        deadline = self._connect_deadline if connecting else self._deadline
+        left = deadline - time.monotonic()
         if left <= 0:
             raise socket.timeout("the time for this attempt is over")
         return left
 
-    def whole_head(self) -> Head:
-        """Return the status and the headers; raise AttemptFailed if the connection ended before."""
-        if self.ended or self.head is None:
-            raise AttemptFailed("the connection ended inside the headers of the answer", sent=True)
-        return self.head
+    def begin(self) -> None:
+        """Mark the request as sent; raise ServicesError if it may not be sent any more."""
+        if self.is_connected and not self.sent:
+            self._may_send()
+            self.sent = True
 
-    def reach(self, phase: Phase, host: str | None, port: int | None) -> None:
-        """Enter a phase in which this peer is contacted."""
-        self.phase = phase
-        self.peer = f"{host} port {port}{self.via and f', {self.via}'}"
-
-    def count_received(self, count: int) -> None:
-        """Count bytes that arrived; raise TooLong if they are more than an answer may have."""
-        self.received += count
-        if self.received > MAX_ANSWER:
-            raise TooLong(f"more than {MAX_ANSWER} bytes arrived")
+    def count(self, received: int) -> None:
+        """Count bytes that arrived, 0 at the end; raise Unusable for more than MAX_ANSWER."""
+        self.ended |= received == 0
+        self._received += received
+        if self._received > MAX_ANSWER:
+            raise Unusable(TOO_LONG)
 
 
-class _Reader(io.RawIOBase):
-    """The receiving side of a socket; each read may take the time that is left."""
+class TimedSocket(socket.socket):
+    """A socket each of whose operations may take the time that is left of its attempt."""
 
-    finished = False  # whether reading has ended
+    attempt: Attempt
 
-    def __init__(self, sock: socket.socket, meter: Meter, flush: Callable[[], None]) -> None:
-        self._sock = sock
-        self.meter = meter
-        self._flush = flush
-        self._raw = sock.makefile("rb", buffering=0)
+    def sendall(self, data: ReadableBuffer, *flags: int) -> None:
+        view = memoryview(data).cast("B")
+        while view:
+            view = view[self.send(view, *flags) :]
 
-    def readable(self) -> bool:
-        return True
+    def send(self, data: ReadableBuffer, *flags: int) -> int:
+        with self._timed():
+            self.attempt.begin()
+            return super().send(data, *flags)
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
-        if self.finished:
-            return None
-        self._flush()
-        self._sock.settimeout(self.meter.left())
-        received = self._raw.readinto(buffer)
-        if received == 0:
-            self.meter.ended = True
-        self.meter.count_received(received or 0)
+    def recv_into(self, buffer: WriteableBuffer, *arguments: Any) -> int:
+        with self._timed():
+            received = super().recv_into(buffer, *arguments)
+        self.attempt.count(received)
         return received
 
-    def is_pending(self) -> bool:
-        """Return whether OpenSSL has buffered bytes; True if that is unknown (TLS within TLS)."""
-        if isinstance(self._sock, ssl.SSLSocket):
-            return self._sock.pending() > 0
-        return not isinstance(self._sock, socket.socket)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._raw.close()
-            super().close()
-
-
-class MeteredStream(io.BufferedReader):
-    """An answer as it arrives; records whether bytes are left in its buffer or in OpenSSL's.
-
-    Polling the socket before its next use would show neither.
-    """
-
-    raw: _Reader
-
-    def close(self) -> None:
-        if not self.closed:
-            self.raw.finished = True
-            self.raw.meter.left_over |= bool(self.peek()) or self.raw.is_pending()
-        super().close()
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Give an operation the time that is left, and note its error."""
+        try:
+            self.settimeout(self.attempt.left())
+            yield
+        except OSError as error:
+            self.attempt.error = error
+            raise
 
 
-class MeteredSocket:
-    """A connected socket, plain or TLS; `counting` is off while a proxy is asked for a tunnel."""
+class TimedTLSSocket(TimedSocket, ssl.SSLSocket):
+    """The same with TLS; `tls` sets it as the class that a context makes."""
 
-    def __init__(self, sock: socket.socket, meter: Meter, counting: bool = True) -> None:
-        self._sock = sock
-        self._meter = meter
-        self._counting = counting
-        # The header block, until the body follows: sending both in one segment is faster.
-        self._held = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
-
-    def makefile(self, *_arguments: object, **_options: object) -> MeteredStream:
-        """Return the stream of the answer; never fail: http.client could not close the response."""
-        return MeteredStream(_Reader(self._sock, self._meter, self._flush))
-
-    def close_now(self) -> None:
-        """Close the socket although its answer is open: Python 3.9 and 3.10 leave a proxy's open."""
-        file = self._sock.detach()
-        if file != -1:
-            socket.close(file)
-
-    def sendall(self, data: ReadableBuffer) -> None:
-        whole = self._held + bytes(data)
-        if whole.endswith(b"\r\n\r\n") and not self._held:
-            self._held = whole
-        else:
-            self._hand_over(whole)
-
-    def _flush(self) -> None:
-        """Send the held header block: the caller reads the answer, so no body follows."""
-        if self._held:
-            self._hand_over(self._held)
-
-    def _hand_over(self, data: bytes) -> None:
-        view = memoryview(data)
-        self._held = b""
-        while view:
-            self._sock.settimeout(self._meter.left())
-            if self._counting:
-                self._meter.sent = True
-            view = view[self._sock.send(view[:_PIECE]) :]
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Receive for TLS within TLS; ssl receives before there is an attempt."""
+        if not hasattr(self, "attempt"):
+            return super().recv(buflen, flags)
+        buffer = bytearray(buflen)
+        return bytes(buffer[: self.recv_into(buffer)])
 
 
-def look_up(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
-    """Return the addresses of a host, as socket.getaddrinfo does, within `seconds`.
+class FinalResponse(http.client.HTTPResponse):
+    """The final answer: interim ones are skipped (RFC 9110 15.2); http.client skips only 100."""
 
-    The C library has no timeout for it. So it runs in a thread, which is abandoned if it is late.
-    Raises socket.gaierror or socket.timeout.
-    """
-    # An address: nothing to look up.
-    if host.replace(".", "").isdigit() or ":" in host:
-        return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    found: Future[Sequence[AddressInfo]] = Future()
-    try:
-        threading.Thread(target=_resolve, args=(host, port, found), daemon=True).start()
-    except RuntimeError:
-        # A limit on threads; better without a time limit than not at all.
-        _resolve(host, port, found)
-    try:
-        return found.result(seconds)
-    except FutureTimeout:
-        raise socket.timeout("the name look-up took too long") from None
+    def __init__(self, sock: TimedSocket, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self._attempt = sock.attempt
+
+    def begin(self) -> None:
+        super().begin()
+        while self.status in (102, 103):
+            # begin() does nothing once they are set.
+            vars(self).update(headers=None)
+            super().begin()
+        if self._attempt.ended:
+            raise http.client.IncompleteRead(b"")
+        self._attempt.head = self
 
 
-def _resolve(host: str, port: int, found: Future[Sequence[AddressInfo]]) -> None:
-    try:
-        found.set_result(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
-    except UnicodeError:
-        found.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
-    except OSError as error:
-        found.set_exception(error)
+class PlainConnection(HTTPConnection):
+    """A connection that connects first, then sends, and reports both to its attempt."""
+
+    response_class = FinalResponse
+    sock: TimedSocket
+
+    def __init__(self, *arguments: Any, attempt: Attempt, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._attempt = attempt
+
+    def connect(self) -> None:
+        """Connect, with tunnel and TLS; raise AttemptFailed."""
+        attempt = self._attempt
+        try:
+            super().connect()
+        except (OSError, ValueError, http.client.HTTPException, Unusable) as error:
+            self.close()
+            attempt.error = None  # its traceback would keep the socket open
+            failed = attempt.explain(error)
+            where = f" ({attempt.proxy})" if attempt.proxy else ""
+            raise AttemptFailed(f"{failed}{where}", False, failed.hopeless) from None
+        # Otherwise urllib3 warns; the task has a warning of its own.
+        self.is_verified = True
+        # TLS within TLS, to an https:// proxy, is around a socket.
+        sock = getattr(self.sock, "socket", self.sock)
+        if not isinstance(sock, TimedSocket):
+            raise ServicesError("this urllib3 is too new: it opens connections in another way")
+        self.sock.attempt = sock.attempt = attempt
+        attempt.is_connected = True
+
+    def _new_conn(self) -> socket.socket:
+        """Look up the host and connect, all within connect_timeout; raise OSError or ValueError.
+
+        An address that drops packets must not use up the time: each gets its share. urllib3 would
+        go on after some errors, such as ECONNRESET, to read an early answer.
+        """
+        attempt = self._attempt
+        addresses = socket.getaddrinfo(self._dns_host, self.port, 0, socket.SOCK_STREAM)
+        error = OSError()
+        for number, (family, kind, protocol, _name, address) in enumerate(addresses):
+            sock = TimedSocket(family, kind, protocol)
+            sock.attempt = attempt
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.settimeout(attempt.left(connecting=True) / (len(addresses) - number))
+                sock.connect(address)
+                # For the TLS handshake, which it bounds as a whole.
+                sock.settimeout(attempt.left())
+            except OSError as failed:
+                sock.close()
+                error = failed
+            else:
+                attempt.explain = _no_tls
+                return sock
+        raise error
+
+    def _tunnel(self) -> None:
+        """Ask the proxy, whose answer may come slowly; CONNECT contains nothing of the request."""
+        attempt = self._attempt
+        # An https:// proxy has a TLS socket of its own.
+        self.sock.attempt = attempt
+        attempt.explain = _no_tunnel
+        super()._tunnel()
+        self.sock.settimeout(attempt.left())
+        attempt.explain = _no_tls
+        attempt.proxy = ""
+
+
+class TLSConnection(PlainConnection, HTTPSConnection):
+    """The same with TLS."""
+
+
+class PlainPool(HTTPConnectionPool):
+    """Makes the one connection of an attempt."""
+
+    ConnectionCls = PlainConnection
+
+
+class TLSPool(HTTPSConnectionPool):
+    """The same with TLS."""
+
+    ConnectionCls = TLSConnection
+
+
+def _no_connection(error: Exception) -> AttemptFailed:
+    """Return why a host could not be looked up, or did not accept a connection."""
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+        return AttemptFailed("the host name cannot be resolved at the moment")
+    if isinstance(error, (socket.gaierror, UnicodeError)):
+        return AttemptFailed("the host name does not exist", hopeless=True)
+    if isinstance(error, socket.timeout):
+        return AttemptFailed("connecting timed out")
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    return AttemptFailed(f"no connection: {reason}")
+
+
+def _no_tunnel(error: Exception) -> AttemptFailed:
+    """Return why a proxy gave no tunnel; its status is in the text of an OSError, nowhere else."""
+    if isinstance(error, socket.timeout):
+        return AttemptFailed("the proxy took too long to answer CONNECT")
+    words = str(error).partition("Tunnel connection failed: ")[2].split()
+    if not words:
+        return AttemptFailed("the proxy gave no usable answer to CONNECT")
+    status = words[0][:3]
+    advice = f": it {REQUIRES_CREDENTIALS}" if status == "407" else ""
+    text = f"the proxy answered CONNECT with status {status}{advice}"
+    return AttemptFailed(text, hopeless=not status.startswith("5"))
+
+
+def _no_tls(error: Exception) -> AttemptFailed:
+    """Return why a TLS handshake failed."""
+    if isinstance(error, socket.timeout):
+        return AttemptFailed("the TLS handshake timed out")
+    if isinstance(error, ValueError):  # ssl.SSLCertVerificationError, or of urllib3 1.26
+        why = getattr(error, "verify_message", "it is not valid for this host")
+        text = (
+            f"the certificate was not accepted: {why}; if its authority is your own, set ca_path to"
+            " the file of the authority"
+        )
+    elif not isinstance(error, ssl.SSLError) or isinstance(error, TLS_ENDED):
+        return AttemptFailed("the connection was lost during the TLS handshake")
+    else:
+        text = (
+            f"the TLS handshake failed: {error.reason}; the server may speak plain HTTP, or require"
+            " a client certificate, or a different one (client_cert)"
+        )
+    return AttemptFailed(text, hopeless=True)

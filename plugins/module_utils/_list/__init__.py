@@ -2,4 +2,4 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Many tasks at once: items, gate, congestion control, threads, result."""
+"""Many tasks at once: items, gate, width, threads, result."""

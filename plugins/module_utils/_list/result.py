@@ -8,217 +8,143 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, UNKNOWN, Message, gravest, listing, quantity
+from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, REJECTED, UNKNOWN, Message, listing, quantity
 from .._result import Json, Result
-from .._secrets import for_message, printable
+from .._secrets import printable
 from .._task.specs import ModuleSpec
+from .._values import ABSENT, Params, value_at
 
 _TOO_LARGE = (
-    "ansible-runner and AWX drop a result of more than 700,000"
-    " characters, and this one is near that or above. Set"
-    " results to problems, and {} to the fields that you need, such as [id]."
+    "ansible-runner and AWX drop a result of more than 700,000 characters, and this one is near"
+    " that or above. Set results to problems, and {} to the fields that you need, such as [id]."
 )
 _RESULTS_SAY = "See results for the known effect of each, and the next step."
 _MOST_WARNINGS = 20
-_MOST_PROBLEMS = 100  # where the result would be too large with all of them
-_MOST_NOT_LISTED = 1_000  # names, of some tens of characters each
-_LARGE = 680_000  # characters; the invocation comes on top
+_LARGE = 680_000  # characters
+# The outcome of a list is the one that needs a person most.
+_BY_NEED = (UNKNOWN, REJECTED, ACCEPTED, NOT_SENT)
 _EFFECTS = {
     NOT_SENT: "not sent",
+    REJECTED: "rejected",
     UNKNOWN: "in doubt",
-    ACCEPTED: "accepted without a usable answer",
+    ACCEPTED: "accepted without a usable answer or not recorded",
 }
-_PLANS = ("create", "update", "keep", "differs", "in_doubt")
-# Their lines in a plan tell what the warning tells, in fewer words.
-_TELLING_PLANS = ("differs", "in_doubt", "update")
 
 
+@dataclass
 class ListResult:
-    """Collects the results of the items."""
+    """The results of the items, by name or id, in the order of the list.
 
-    def __init__(
-        self, spec: ModuleSpec, labels: list[str], fields: list[str] | None, no_log: bool = False
-    ) -> None:
-        """`fields`: dotted names of the envelope fields to return, None for all."""
-        self.warnings: list[str] = []  # about all items together
-        # Names that are recorded but not listed, None if the ledger was not read.
-        self.not_listed: list[str] | None = None
-        self._spec = spec
-        self._labels = labels
-        self._fields = fields
-        self._noun = spec.sent.operation.noun
-        self._label = spec.sent.operation.label
-        self._items = [Result()] * len(labels)
-        # In what looks like a loop, ansible-core 2.19 hides only items that are marked themselves.
-        self._hidden = {"_ansible_no_log": True} if no_log else {}
-        # By the text, and whether it is about one asset.
-        self._item_warnings: dict[tuple[Message, bool], list[str]] = {}
-        self.total = len(labels)
-        self.added = 0
-        self.failed = 0
-        self._reason = ""  # why the list stopped
+    Of those that were not started only `skipped` is set.
+    """
 
-    def add(self, number: int, result: Result) -> None:
-        """Add the result of one item."""
-        label = self._labels[number]
-        for warning in result.warnings:
-            if warning.asset and result.plan in _TELLING_PLANS:
-                continue
-            same = warning._replace(asset="", since="")
-            labels = self._item_warnings.setdefault((same, bool(warning.asset)), [])
-            labels.append(label)
-        self._items[number] = result.but(
-            item=label,
-            msg=_message_of(result),
-            warnings=(),
-            request_attempts=result.request_attempts or 0,
-            more=self._hidden,
-        )
-        self.added += 1
-        self.failed += result.failed
-
-    def skip(self, number: int, reason: str) -> None:
-        """Add an item that was not started; it keeps its plan."""
-        self._reason = reason
-        before = self._items[number]
-        asset = self._label(self._labels[number])
-        msg = Message(f"not started: {reason}", asset)
-        result = before.but(outcome=NOT_SENT, changed=False, skipped=True, msg=msg)
-        self.add(number, result)
-
-    def changed(self) -> list[int]:
-        """Return the numbers of the items that were changed, or would be."""
-        return [number for number, item in enumerate(self._items) if item.changed]
+    spec: ModuleSpec
+    params: Params  # of the task
+    results: dict[str, Result]
+    no_log: bool = False
+    reason: str = ""  # why the list stopped
+    # Names that are recorded but not listed, None if the ledger was not read.
+    not_listed: list[str] | None = None
+    is_in_flight: bool = False  # whether threads are left that may still be sending
 
     def done(self, next_step: str = _RESULTS_SAY) -> Result:
         """Return the result of the list for the screen and the report, with whole assets.
 
         `next_step`: where the user finds the details of each item.
         """
-        items = self._items
-        counts = self._counts()
-        diffs = [item.diff for item in items if item.diff is not None]
-        changing = [_of_changes(diff) for diff in diffs if diff["before"] != diff["after"]]
+        items = tuple(self._item(label, result) for label, result in self.results.items())
+        counts = self._counts(items)
+        diffs = [result.diff for result in self.results.values() if result.diff is not None]
         is_failed = bool(counts["failed"] or counts["not_begun"])
         return Result(
             changed=counts["changed"] > 0,
-            outcome=gravest(NOT_SENT, *{item.outcome for item in items}),
+            outcome=min((item.outcome for item in items), key=_BY_NEED.index, default=NOT_SENT),
             counts=counts,
-            results=tuple(item.but(diff=None) for item in items),
-            diff=changing if diffs else None,
+            results=items,
+            diff=[diff for diff in diffs if diff["before"] != diff["after"]] if diffs else None,
             not_listed=None if self.not_listed is None else tuple(self.not_listed),
             failed=is_failed,
-            msg=Message(self._msg(counts, next_step) if is_failed else ""),
-            warnings=(*self.warnings, *self._same_ids(), *self._some_warnings()),
+            msg=Message(self._msg(items, counts, next_step) if is_failed else ""),
+            warnings=tuple(self._warnings()),
         )
 
-    def returned(self, result: Result, which: str) -> Result:
-        """Return the result of the list as its task returns it, with facts.
-
-        `result`: from `done`; `which`: the items to return in `results`, `all` or `problems`. If
-        the problems alone are too large, only the first ones are returned.
-        """
-        items = [self._returned(item) for item in result.results or ()]
-        facts = {item.item: item.asset for item in items if _is_known(item)}
-        shown = items if which == "all" else [item for item in items if _is_problem(item)]
-        result = result.but(results=tuple(shown), ansible_facts={self._spec.name: facts})
-        if result.not_listed:
-            result = result.but(not_listed=result.not_listed[:_MOST_NOT_LISTED])
-        if which == "problems" and _is_large(result):
-            begun = [item for item in shown if not item.skipped]
-            result = result.but(results=tuple(begun[:_MOST_PROBLEMS]))
-        if _is_large(result):
-            advice = _TOO_LARGE.format(self._spec.named("asset_fields"))
+    def returned(self, result: Result) -> Result:
+        """Return the result of the list, from `done`, as its task returns it, with facts."""
+        spec, params = self.spec, self.params
+        items = [
+            item.but(asset=item.asset and picked(item.asset, params["asset_fields"]))
+            for item in result.results or ()
+        ]
+        facts = {item.item: item.asset for item in items if item.asset}
+        shown = [item for item in items if params["results"] == "all" or _is_problem(item)]
+        result = result.but(results=tuple(shown), ansible_facts={spec.name: facts})
+        if len(json.dumps(result.as_ansible())) >= _LARGE:
+            advice = _TOO_LARGE.format(spec.named("asset_fields"))
             result = result.but(warnings=(*result.warnings, advice))
         return result
 
-    def _returned(self, item: Result) -> Result:
-        """Return an item with the requested fields of its asset."""
-        return item if item.asset is None else item.but(asset=picked(item.asset, self._fields))
+    def _item(self, label: str, result: Result) -> Result:
+        """Return the result of one item as the list has it."""
+        msg = _message_of(result)
+        if result.skipped:
+            msg = Message(f"not started: {self.reason}", self.spec.sent.resource.label(label))
+        return result.but(
+            item=label,
+            msg=msg,
+            warnings=(),
+            request_attempts=result.request_attempts or 0,
+            diff=None,
+            # In what looks like a loop, ansible-core 2.19 hides only items that are marked.
+            more={"_ansible_no_log": True} if self.no_log else {},
+        )
 
-    def _counts(self) -> dict[str, int]:
-        outcomes = Counter(item.outcome for item in self._items)
-        plans = Counter(item.plan for item in self._items)
-        counts = {outcome: outcomes[outcome] for outcome in OUTCOMES}
-        counts["changed"] = sum(item.changed for item in self._items)
-        counts["failed"] = sum(item.failed for item in self._items)
-        counts["not_begun"] = sum(item.skipped for item in self._items)
-        counts.update({plan: plans[plan] for plan in _PLANS if plans[plan]})
+    def _counts(self, items: tuple[Result, ...]) -> dict[str, int]:
+        outcomes = Counter(item.outcome for item in items)
+        counts = {
+            **{outcome: outcomes[outcome] for outcome in OUTCOMES},
+            "changed": sum(item.changed for item in items),
+            "failed": sum(item.failed for item in items),
+            "not_begun": sum(item.skipped for item in items),
+            **Counter(item.plan for item in items if item.plan),
+        }
         return counts if self.not_listed is None else dict(counts, not_listed=len(self.not_listed))
 
-    def _msg(self, counts: dict[str, int], next_step: str) -> str:
+    def _msg(self, items: tuple[Result, ...], counts: dict[str, int], next_step: str) -> str:
         """Return the failures, the items that were not started, and the next step."""
-        done = self._spec.sent.operation.done
         parts = []
-        failed = [item for item in self._items if item.failed]
+        failed = [item for item in items if item.failed]
         if failed:
-            of_all = f"{len(failed):,} of {self.total:,} {self._noun}s failed"
+            of_all = f"{len(failed):,} of {len(items):,} {self.spec.sent.resource.noun}s failed"
+            found = Counter(_EFFECTS[item.outcome] for item in failed)
+            effects = ", ".join(f"{found[it]:,} {it}" for it in _EFFECTS.values() if found[it])
             names = listing([printable(str(item.item)) for item in failed])
-            parts.append(f"{of_all} ({_known_effects(failed)}): {names}.")
+            parts.append(f"{of_all} ({effects}): {names}.")
         if counts["not_begun"]:
-            changed = f"{_were(counts['changed'])} {done}, " if counts["changed"] else ""
-            parts.append(f"{changed}{_were(counts['not_begun'])} not started: {self._reason}.")
+            parts.append(f"{counts['not_begun']:,} not started: {self.reason}.")
         return " ".join([*parts, next_step])
 
-    def _same_ids(self) -> list[str]:
-        """Return a warning for each id that several assets have."""
-        named: dict[str, list[str]] = {}
-        for item in self._items:
-            if item.asset and item.asset.get("id"):
-                named.setdefault(str(item.asset["id"]), []).append(str(item.item))
-        warnings = []
-        for found, names in named.items():
-            if len(names) > 1:
-                printed = listing([*map(printable, names)])
-                same = f"{self._noun}s {printed} have the same id, {for_message(found)}"
-                warnings.append(f"{same}: look up which of them exist.")
-        return warnings[:_MOST_WARNINGS]
-
-    def _some_warnings(self) -> list[str]:
-        """Return the warnings about items, the same one about several of them once."""
-        unique = []
-        for (said, is_of_each), (name, *others) in self._item_warnings.items():
-            printed = listing([*map(printable, others)])
-            same = f" (the same is true of {printed})" if others else ""
-            unique.append(f"{self._label(name)}{same}: {said}" if is_of_each else str(said))
+    def _warnings(self) -> list[str]:
+        """Return the first warnings, each once; the lines of a plan tell those of its assets."""
+        unique = dict.fromkeys(
+            str(warning)
+            for result in self.results.values()
+            for warning in result.warnings
+            if not (warning.asset and result.plan)
+        )
         more = len(unique) - _MOST_WARNINGS
-        if more > 0:
-            told = f"And {quantity(more, 'more warning')}; results has them."
-            return [*unique[:_MOST_WARNINGS], told]
-        return unique
+        told = [f"And {quantity(more, 'more warning')}; results has them."] if more > 0 else []
+        return [*unique][:_MOST_WARNINGS] + told
 
 
 def _message_of(result: Result) -> Message:
     """Return the message of an item, made of its warnings if it has none of its own."""
-    if result.msg.text or not result.warnings:
+    said = [warning for warning in result.warnings if warning.asset]
+    if result.msg.text or not said:
         return result.msg
-    assets = [warning.asset for warning in result.warnings if warning.asset]
-    text = " ".join(warning.text for warning in result.warnings)
-    return Message(text, assets[0] if assets else "")
-
-
-def _were(count: int) -> str:
-    return f"{count:,} {'was' if count == 1 else 'were'}"
-
-
-def _known_effects(failed: list[Result]) -> str:
-    """Return how many failed items have each known effect, in words."""
-    graver_last = sorted(failed, key=lambda item: OUTCOMES.index(item.outcome))
-    found = Counter(_known_effect(item) for item in graver_last)
-    return ", ".join(f"{count:,} {effect}" for effect, count in found.items())
-
-
-def _known_effect(item: Result) -> str:
-    if item.outcome == ACCEPTED and item.asset is not None:
-        return "accepted but not recorded"
-    return _EFFECTS.get(item.outcome, item.outcome)
-
-
-def _is_known(item: Result) -> bool:
-    """Whether the service has the asset, or would have it, and some fields are requested."""
-    return bool(item.asset) and item.outcome in (ACCEPTED, NOT_SENT)
+    return Message(" ".join(warning.text for warning in said), said[0].asset)
 
 
 def _is_problem(item: Result) -> bool:
@@ -226,40 +152,17 @@ def _is_problem(item: Result) -> bool:
     return item.failed or bool(item.differs) or item.skipped or item.outcome == UNKNOWN
 
 
-def _is_large(result: Result) -> bool:
-    return len(json.dumps(result.as_ansible())) >= _LARGE
-
-
-def _of_changes(diff: Json) -> Json:
-    """Return a diff with only the fields and attributes that change."""
-    before, after = _differing(diff["before"], diff["after"])
-    old = before.get("attributes")
-    new = after.get("attributes")
-    if isinstance(old, dict) and isinstance(new, dict):
-        before["attributes"], after["attributes"] = _differing(old, new)
-    return {**diff, "before": before, "after": after}
-
-
-def _differing(before: Json, after: Json) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the members of two dicts that differ."""
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    old = {name: before[name] for name in names if name in before}
-    new = {name: after[name] for name in names if name in after}
-    return old, new
-
-
-def picked(asset: Json, fields: Iterable[str] | None, above: str = "") -> Json:
-    """Return the given fields of an envelope, all for None; missing fields are left out.
-
-    `above`: the start of the dotted names of its fields, where it is a part of an envelope.
-    """
+def picked(asset: Json, fields: Iterable[str] | None) -> Json:
+    """Return the fields of an envelope with these dotted names, all for None; some may be missing."""
     if fields is None:
         return asset
     some: dict[str, Any] = {}
-    for name, value in asset.items():
-        place = f"{above}{name}"
-        if place in fields:
-            some[name] = value
-        elif isinstance(value, dict) and any(field.startswith(f"{place}.") for field in fields):
-            some[name] = picked(value, fields, f"{place}.")
+    for field in fields:
+        *above, last = field.split(".")
+        value = value_at(asset, (*above, last))
+        if value is not ABSENT:
+            holder = some
+            for key in above:
+                holder = holder.setdefault(key, {})
+            holder[last] = value
     return some

@@ -6,158 +6,145 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, NamedTuple
+from typing import Any, Iterable
 
-from .._call.client import Client
-from .._call.operation import Operation
-from .._errors import Message, RequestFailed, ServicesError
-from .._fields import ABSENT, Asset, Difference, Params, overlay
-from .._http import strict_json
-from .._http.exchange import Request
+from .._call.client import NO_END, Client, Lease
+from .._errors import REJECTED, Message, RequestFailed, ServicesError
 from .._result import Result
-from .planning import ENVELOPE, Plan, Resource, Wanted
+from .._values import (
+    ABSENT,
+    DICT,
+    Asset,
+    Difference,
+    Spec,
+    differences,
+    encode,
+    overlay,
+    prune,
+    value_at,
+)
+from .planning import ENVELOPE, AssetOperation, Plan, Wanted
 
-
-class Effect(NamedTuple):
-    """What a plan did to its asset, or would do."""
-
-    asset: Asset
-    warnings: list[str]
-    details: dict[str, Any]  # further keys of the result
+_DIFFERS = (
+    "it is recorded with different values, and the service has no operation to update it: {}."
+)
+_KNOWN = (
+    "these fields are known and not sent: {}. A service that replaces drops them; send: complete"
+    " keeps them."
+)
+_UNEXPECTED = "these fields came back different from what was sent: {}."
+_LOST = (
+    "these fields were known and not sent, and came back different or not at all: {}. The service"
+    " replaces what is not sent, or somebody else changed it. To restore them, add the known values"
+    " to the task, the item or its body, with send: complete."
+)
+_FAILS = (
+    "{} Nothing was sent. Give the values that are recorded, or set on_difference (in the role"
+    " fleet_on_difference) to warn."
+)
 
 
 def apply_plan(
-    resource: Resource, wanted: Wanted, plan: Plan, check_mode: bool, client: Client
+    operation: AssetOperation,
+    wanted: Wanted,
+    plan: Plan,
+    check_mode: bool,
+    client: Client,
+    lease: Lease = NO_END,
 ) -> Result:
     """Apply a plan and return the task's result; raise InvalidInput or RequestFailed.
 
-    Raise ServicesError if the asset is recorded with other values, and the task fails on that.
+    `lease`: until when it may be sent. Raise ServicesError if the asset is recorded with other
+    values, and the task fails on that.
     """
-    operation = resource.operation
-    title = operation.label(wanted.key)
-    body = b"" if plan.settled else strict_json.encode(plan.body, "the body")
-    request = client.build_request(operation, wanted.segment, body)
-    about: dict[str, Any] = {
-        "request": {"method": request.method, "url": request.url, "body": plan.body}
-    }
+    title = operation.resource.label(wanted.key)
+    body = encode(plan.body, "the body")
+    request = client.build_request(operation, wanted.key, body)
+    shown = {"method": request.method, "url": request.url, "body": plan.body}
+    about: dict[str, Any] = {"request": shown, "request_attempts": 0}
     if check_mode:
-        about["plan"] = plan.word(operation)
-    if plan.settled:
+        about.update(plan.details(operation))
+    # The answer to an update certainly has the id of the asset, which its body lacks.
+    sent = {operation.resource.key: wanted.key, **plan.body}
+    if plan.adopted:
+        del about["request"]
+    if plan.settled or plan.adopted:
+        asset = after = plan.known
         about["differs"] = plan.differs
-        if plan.differs and wanted.fails_on_difference:
-            raise _difference_failure(wanted, plan, title, about)
-        effect = Effect(plan.known or {}, _differences(plan), client.counts())
+        warnings = _about(_DIFFERS, plan.differs)
+        if warnings and wanted.fails_on_difference:
+            raise ServicesError(Message(_FAILS.format(*warnings), title), asset=asset, **about)
     elif check_mode:
-        effect = Effect(_predicted(wanted, plan), _risks(operation, plan), client.counts())
+        asset, after = _predicted(operation, plan.known, sent), overlay(plan.known, sent)
+        warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
     else:
         try:
-            effect = _send(resource, wanted, plan, request, client)
+            asset, details = client.call(operation, request, wanted.key, lease)
         except RequestFailed as error:
-            error.details.update(about)
+            rejected = {"body": plan.body} if error.outcome == REJECTED else {}
+            error.details.update({**about, **rejected, **error.details})
             raise
+        after, lost = asset, _lost(plan, asset)
+        warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
+        warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
+        about.update(details, lost=tuple(field.named("known", "now") for field in lost))
     return Result(
         changed=not plan.settled,
-        asset=effect.asset,
-        warnings=tuple(Message(text, title) for text in effect.warnings),
-        ansible_facts={operation.resource: effect.asset},
-        diff=_diff(title, plan.known, effect.asset),
+        asset=asset,
+        warnings=tuple(Message(text, title) for text in warnings),
+        ansible_facts={operation.resource.name: asset},
+        diff=_diff({} if plan.adopted else plan.known, after, title),
         **about,
-        **effect.details,
     )
 
 
-def _send(
-    resource: Resource, wanted: Wanted, plan: Plan, request: Request, client: Client
-) -> Effect:
-    """Send the request of a plan and return its effect; raise RequestFailed."""
-    asset, accepted = client.call(resource.operation, request, wanted.key)
-    lost = resource.lost_fields(plan, asset)
-    unexpected = _unexpected_values(resource, wanted, plan, asset)
-    losses = tuple(field.named("known", "now") for field in lost)
-    return Effect(
-        asset, [*unexpected, *_losses(resource, plan, lost)], {**accepted, "lost": losses}
-    )
-
-
-def _predicted(wanted: Wanted, plan: Plan) -> Asset:
-    """Return the asset that a request would leave, as far as that is known."""
-    envelope = {**dict.fromkeys(ENVELOPE), **(plan.known or {}), **wanted.certain}
-    return overlay(envelope, plan.body)
-
-
-def _differences(plan: Plan) -> list[str]:
-    """Return a warning if a settled asset is recorded with other values."""
-    if not plan.differs:
-        return []
-    why = "it is recorded with different values, and the service has no operation to update it"
-    return [f"{why}: {', '.join(plan.differs)}."]
-
-
-def _difference_failure(
-    wanted: Wanted, plan: Plan, title: str, about: dict[str, Any]
-) -> ServicesError:
-    """Return the error of a task that fails on a difference; `about`: keys of its result."""
-    (text,) = _differences(plan)
-    option = wanted.fails_on_difference
-    hint = f"Nothing was sent. Give the values that are recorded, or set {option}: warn."
-    return ServicesError(Message(text, title).then(hint), asset=plan.known, **about)
-
-
-def _unexpected_values(resource: Resource, wanted: Wanted, plan: Plan, asset: Asset) -> list[str]:
-    """Return a warning if fields came back with other values; an empty dict may come back filled."""
-    sent = {**wanted.certain, **plan.body}
-    fields = [
-        difference.describe("{wanted} sent, {found} came back")
-        for difference in resource.differences(sent, asset)
-        if difference.found is not ABSENT and difference.wanted != {}
-    ]
-    if not fields:
-        return []
-    return [f"these fields came back different from what was sent: {', '.join(fields)}."]
-
-
-def _risks(operation: Operation, plan: Plan) -> list[str]:
-    """Return a warning if an update would remove fields of a service that replaces."""
-    names = [".".join(path) for path in plan.unsent_fields()]
-    if not names or operation.method != "PUT":
-        return []
-    what = f"these fields are known and not sent: {', '.join(names)}"
-    return [f"{what}. A service that replaces drops them; send: complete keeps them."]
-
-
-def _losses(resource: Resource, plan: Plan, lost: list[Difference]) -> list[str]:
-    """Return a warning if an update may have removed fields, with how to restore them."""
-    if not lost:
-        return []
-    fields = ", ".join(difference.describe("{wanted} known, {found} now") for difference in lost)
-    what = "these fields were known and not sent, and came back different or not at all"
-    why = "The service replaces what is not sent, or somebody else changed it."
-    old = json.dumps(_options_of(resource, plan, lost), ensure_ascii=False)
-    how = f"To restore them, add {old} to the task, the item or its body, with send: complete."
-    return [f"{what}: {fields}. {why} {how}"]
-
-
-def _options_of(resource: Resource, plan: Plan, lost: list[Difference]) -> Params:
-    """Return the known values of lost fields as options of a task."""
-    names = {difference.field for difference in lost}
-    options: Params = {}
-    for path, value in plan.unsent_fields().items():
-        if ".".join(path) in names:
-            *above, last = path
-            if above[:1] == ["attributes"] and path[1] not in resource.attributes:
-                above[0] = "extra_attributes"
-            holder = options
-            for key in above:
-                holder = holder.setdefault(key, {})
-            holder[last] = value
-    return options
-
-
-def _diff(title: str, known: Asset | None, after: Asset) -> dict[str, Any]:
+def _diff(known: Asset, after: Asset, title: str) -> Asset:
     return {
-        "before": known or {},
+        "before": known,
         "after": after,
         "before_header": f"{title} ({'as known' if known else 'not known'})",
         "after_header": title,
     }
+
+
+def _about(text: str, fields: Iterable[str]) -> list[str]:
+    """Return a warning about fields if there are any."""
+    names = ", ".join(fields)
+    return [text.format(names)] if names else []
+
+
+def _predicted(operation: AssetOperation, known: Asset, sent: Asset) -> Asset:
+    """Return the asset that a request would leave: null where only the service knows a value."""
+    nulls = {**dict.fromkeys(ENVELOPE), "attributes": _nulls(operation.resource.attributes)}
+    filled = {name: value for name, value in sent.items() if value != {}}
+    return overlay(overlay(nulls, prune(known)), filled)
+
+
+def _nulls(options: Spec) -> Asset:
+    return {
+        name: _nulls(option["options"]) if option["type"] is DICT else None
+        for name, option in options.items()
+    }
+
+
+def _unexpected(sent: Asset, asset: Asset) -> list[str]:
+    """Return the fields that came back with other values; an empty dict may come back filled."""
+    return [
+        field.describe("{wanted} sent, {found} came back")
+        for field in differences(sent, asset)
+        if field.found is not ABSENT and field.wanted != {}
+    ]
+
+
+def _lost(plan: Plan, asset: Asset) -> list[Difference]:
+    """Return the known fields that were not sent and came back different or not at all.
+
+    An answer that repeats only the fields that were sent shows nothing about the others.
+    """
+    unsent = plan.unsent()
+    shown = {known.path[0] for known in unsent if value_at(asset, known.path) is not ABSENT}
+    lost: list[Difference] = []
+    for known in unsent:
+        if known.path[0] in shown or shown - {"attributes"}:
+            lost += differences(known.wanted, value_at(asset, known.path), known.path)
+    return lost

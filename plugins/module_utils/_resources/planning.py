@@ -2,23 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resource, the asset that a task asks for, and the plan: the body and the changes."""
+"""From the asset that a task asks for, and the known one, to a plan: the body and the changes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence, Union
 
-from .. import _fields
-from .._call.operation import Operation
+from .._call.policy import Operation
 from .._errors import InvalidInput
-from .._fields import Asset, Difference, Params, Path, Spec, prune, unsent, value_at
-from .._http import strict_json
-from .._secrets import PLACEHOLDERS, without_placeholders
+from .._http.urls import require_segment
+from .._secrets import holds_placeholder, without_placeholders
+from .._values import (
+    ABSENT,
+    DICT,
+    TEXT,
+    Asset,
+    Difference,
+    Params,
+    Spec,
+    differences,
+    encode,
+    fields,
+    overlay,
+    prune,
+)
 
-# The fields of every asset (docs/openapi.yaml).
+# The fields of every asset (docs/openapi.yaml), and those of them that an update may send.
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
+_UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
+_PARTS = (*_UPDATED, "attributes", "extra_attributes")
+
+# Across options, as ansible-core has them.
+Constraints = Mapping[str, Sequence[Sequence[Any]]]
 
 
 class Entry(NamedTuple):
@@ -32,16 +48,9 @@ class Entry(NamedTuple):
     changed_at: str = ""
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
-    trace_id: str = ""
     revision: int = 0  # a random number, new with each write
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """The parts of an entry that a plan relies on: the body that was sent, and the envelope."""
-
-    sent: Asset
-    asset: Asset
+    # Until when its lease runs, in seconds since 1970 by the clock of the database; 0: it does not.
+    lease_until: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,14 +59,11 @@ class Wanted:
 
     key: str  # the name or id that identifies the asset
     body: Asset
-    segment: str = ""  # the id as a segment of the path
-    # Fields of the envelope that the answer is certain to have, in addition to the body.
-    certain: Mapping[str, str] = field(default_factory=dict)
     current: Asset | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
-    # The option that asks for it; '': a difference is a warning.
-    fails_on_difference: str = ""
+    fails_on_difference: bool = False
+    id: str | None = None  # of an asset that exists: it is recorded and never sent
 
 
 @dataclass(frozen=True)
@@ -65,9 +71,10 @@ class Plan:
     """The effect of a task, computed without contacting the service."""
 
     body: Asset
-    known: Asset | None = None  # the asset as it is now, as far as known
+    known: Asset  # the asset as it is now, as far as known; {}: nothing is known
     settled: bool = False  # whether there is nothing to send
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
+    adopted: Entry | None = None  # what is recorded instead of sending the body
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -75,121 +82,149 @@ class Plan:
         template = "{wanted} asked for, {found} recorded"
         return tuple(change.describe(template) for change in self.changes) if self.settled else ()
 
-    def unsent_fields(self) -> dict[Path, object]:
-        """Return the fields of the known asset that are not sent, without masked ones."""
-        return unsent({**without_placeholders(self.known or {}), "id": None}, self.body)
+    def unsent(self) -> list[Difference]:
+        """Return the fields of the known asset that are not sent, without masked and empty ones.
 
-    def details(self) -> dict[str, Any]:
-        """Return the parts of a plan that people read: body, changes, and known fields not sent."""
-        changes = tuple(change.named("new", "old") for change in self.changes)
-        details: dict[str, Any] = {"known": self.known, "changes": changes}
-        if not self.settled:
-            details["unsent"] = tuple(
-                {"name": ".".join(path), "value": value}
-                for path, value in self.unsent_fields().items()
-            )
-            details["body"] = self.body
-        return details
-
-    def word(self, operation: Operation) -> str:
-        """Return the effect in one word."""
-        if not self.settled:
-            return operation.word
-        return "differs" if self.differs else "keep"
-
-
-class Resource(ABC):
-    """One kind of asset and the operation on it; each is a singleton."""
-
-    def __init__(
-        self,
-        operation: Operation,
-        attributes: Spec,
-        options: Spec,
-        constraints: Mapping[str, list[Any]] | None = None,
-    ) -> None:
-        """`attributes`: the suboptions of `attributes`; `options`: those of the module alone.
-
-        `constraints`: across options, as ansible-core has them.
+        A list is one field.
         """
-        self.operation = operation
-        self.attributes = attributes
-        self.options = options
-        self.constraints: Mapping[str, list[Any]] = constraints or {}
-        self._instants = _fields.date_time_fields(attributes, "attributes")
+        known = prune({**without_placeholders(self.known), "id": None})
+        return [
+            difference
+            for difference in differences(known, {"attributes": {}, **self.body})
+            if difference.found is ABSENT
+            and difference.wanted not in ([], {})
+            and all(isinstance(step, str) for step in difference.path)
+        ]
 
-    @abstractmethod
+    def details(self, operation: Operation) -> dict[str, Any]:
+        """Return what people read of a plan: a word for it, changes, body, known fields not sent."""
+        if self.adopted:
+            return {"plan": "adopt", "body": self.body}
+        changes = tuple(change.named("new", "old") for change in self.changes)
+        if self.settled:
+            return {"plan": "differs" if self.differs else "keep", "changes": changes}
+        unsent = tuple({"name": known.field, "value": known.wanted} for known in self.unsent())
+        return {"plan": operation.word, "changes": changes, "unsent": unsent, "body": self.body}
+
+
+class Creation(Operation):
+    """Creates an asset by its name; a recorded one is not sent again."""
+
+    constraints: ClassVar[Constraints] = {}
+
+    @property
+    def options(self) -> Spec:
+        """The argument spec of the options of the module alone."""
+        return dict(
+            name=dict(type=TEXT, required=True),
+            id=dict(type=TEXT),
+            attributes=dict(type=DICT, default={}, options=self.resource.attributes),
+            extra_attributes=dict(type=DICT, default={}),
+            on_difference=dict(type=TEXT, choices=["warn", "fail"], default="warn"),
+        )
+
     def wanted(self, params: Params) -> Wanted:
         """Return the asset that validated options ask for; raise InvalidInput."""
+        name, identifier = params["name"], params["id"]
+        require_name("name", name)
+        if identifier is not None:
+            require_name("id", identifier)
+        require_usable(params, ("name", "id", "attributes", "extra_attributes"))
+        body = {"name": name, "attributes": _attributes(params, self.resource.attributes)}
+        fails = params["on_difference"] == "fail"
+        force = params["force"] and identifier is None
+        return Wanted(name, body, force=force, fails_on_difference=fails, id=identifier)
 
-    @abstractmethod
-    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
+    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
         """Return the plan; raise InvalidInput."""
+        if recorded is None:
+            if wanted.id is not None:
+                raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
+            return Plan(wanted.body, {})
+        known = recorded.asset.get("id")
+        if wanted.id not in (None, str(known)):
+            raise InvalidInput(
+                "id",
+                f"is {wanted.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
+                " id; if the recorded machine is gone, forget its entry first with"
+                " infrastructure.services.ledger_entry (state: absent)",
+            )
+        # Without attributes there is nothing to compare.
+        compared = {key: value for key, value in wanted.body.items() if value != {}}
+        changes = differences(compared, recorded.sent or recorded.asset)
+        if not recorded.sent:  # of an adopted one only some fields may be known
+            changes = [change for change in changes if change.found not in (ABSENT, None)]
+        return Plan(wanted.body, recorded.asset, settled=True, changes=tuple(changes))
 
-    def differences(self, wanted: Asset, found: Asset) -> list[Difference]:
-        """Return the fields of an envelope or body that differ in another one."""
-        # A shortcut: most assets of a long list are identical.
-        if repr(wanted) == repr(found):
-            return []
-        return _fields.differences(wanted, found, self._instants)
 
-    def lost_fields(self, plan: Plan, asset: Asset) -> list[Difference]:
-        """Return the known fields that were not sent and came back different or not at all.
+class Update(Operation):
+    """Updates an asset by its id."""
 
-        An answer that repeats only the fields that were sent shows nothing about the others.
-        """
-        others = set(ENVELOPE) - plan.body.keys() - {"id"}
-        shows_others = not others.isdisjoint(asset)
-        attributes = asset.get("attributes")
-        sent = plan.body.get("attributes") or {}
-        shows_attributes = shows_others or (
-            isinstance(attributes, dict) and bool(attributes.keys() - sent)
+    constraints: ClassVar[Constraints] = dict(
+        required_one_of=[(*_PARTS, "body")],
+        mutually_exclusive=[("body", part) for part in _PARTS],
+    )
+
+    @property
+    def options(self) -> Spec:
+        """The argument spec of the options of the module alone."""
+        return dict(
+            id=dict(type=TEXT, required=True),
+            **fields(TEXT, *_UPDATED),
+            attributes=dict(type=DICT, options=self.resource.attributes),
+            **fields(DICT, "extra_attributes", "body", "current"),
+            send=dict(type=TEXT, choices=["given", "complete"], default="given"),
         )
-        found = []
-        for path, value in plan.unsent_fields().items():
-            name = ".".join(path)
-            now = value_at(asset, path)
-            is_shown = shows_attributes if path[0] == "attributes" else shows_others
-            if is_shown and _fields.differences(value, now, self._instants, name):
-                found.append(Difference(name, value, now))
-        return found
-
-
-class Creation(Resource):
-    """A resource that is created by its name; a recorded one is not sent again."""
-
-    def __init__(self, operation: Operation, attributes: Spec) -> None:
-        options: Spec = dict(
-            name=dict(type="str", required=True),
-            attributes=dict(type="dict", default={}, options=attributes),
-            extra_attributes=dict(type="dict", default={}),
-            on_difference=dict(type="str", choices=["warn", "fail"], default="warn"),
-        )
-        super().__init__(operation, attributes, options)
 
     def wanted(self, params: Params) -> Wanted:
-        """Return the asset that the options ask for; raise InvalidInput."""
-        require_usable(params, self.options)
-        name = params["name"]
-        require_name("name", name)
-        attributes = with_extra(params["attributes"], params["extra_attributes"], self.attributes)
-        fails = "on_difference" if params["on_difference"] == "fail" else ""
-        body = {"name": name, "attributes": attributes}
-        return Wanted(name, body, force=params["force"], fails_on_difference=fails)
+        """Return the asset that validated options ask for; raise InvalidInput."""
+        identifier = params["id"]
+        current = params["current"]
+        require_segment("id", identifier)
+        require_usable(params, ("id", *_PARTS, "body"))
+        encode(current, "current")
+        if current and current.get("id") not in (None, identifier):
+            raise InvalidInput("current", f"is asset {current['id']!r}, but id is {identifier!r}")
+        body = params["body"]
+        if body is None:
+            body = {name: params[name] for name in _UPDATED if params[name] is not None}
+            if params["attributes"] is not None or params["extra_attributes"] is not None:
+                body["attributes"] = _attributes(params, self.resource.attributes)
+        if body in ({}, {"attributes": {}}):
+            raise InvalidInput(
+                "attributes or body", "there is nothing to update: no field is given"
+            )
+        return Wanted(
+            key=identifier,
+            body=body,
+            current=current,
+            is_complete=params["send"] == "complete",
+            force=params["force"],
+        )
 
-    def plan(self, wanted: Wanted, recorded: Recorded | None) -> Plan:
-        """Return the plan for creating it."""
-        if recorded is None:
-            return Plan(wanted.body)
-        # Without attributes there is nothing to compare.
-        given = {key: value for key, value in wanted.body.items() if value != {}}
-        changes = tuple(self.differences(given, recorded.sent))
-        return Plan(wanted.body, recorded.asset, settled=True, changes=changes)
+    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
+        """Return the plan; raise InvalidInput."""
+        known = wanted.current or (recorded.asset if recorded else {})
+        body = wanted.body
+        if wanted.is_complete:
+            if not known or holds_placeholder(known):
+                raise InvalidInput(
+                    "send",
+                    "complete needs the asset as it is now, without masked values: give current, or"
+                    " a ledger that has it",
+                )
+            # The service may not repeat all that was sent.
+            sent = recorded.sent if recorded and not wanted.current else {}
+            body = overlay(overlay(prune(sent), prune(known)), body)
+        # Each attribute is a change of its own.
+        attributes = known.get("attributes") or {}
+        compared = without_placeholders({**known, "attributes": attributes})
+        if known and not wanted.force and not differences(wanted.body, compared):
+            return Plan(body, known, settled=True)
+        return Plan(body, known, changes=tuple(differences(body, compared)))
 
 
-def fields(kind: str, *names: str) -> Spec:
-    """Return the argument spec of fields of one type."""
-    return {name: {"type": kind} for name in names}
+AssetOperation = Union[Creation, Update]
 
 
 def require_name(option: str, name: str) -> None:
@@ -200,26 +235,23 @@ def require_name(option: str, name: str) -> None:
         raise InvalidInput(option, "contains a NUL character")
 
 
-def require_usable(
-    params: Mapping[str, Any], options: Iterable[str], only_compared: Iterable[str] = ()
-) -> None:
-    """Raise InvalidInput for a value that JSON cannot represent or that is a masked secret.
-
-    `only_compared`: the options in which Ansible's placeholder for a secret does no harm.
-    """
+def require_usable(params: Params, options: Iterable[str]) -> None:
+    """Raise InvalidInput for a value that JSON cannot represent or that is a masked secret."""
     for option in options:
-        written = strict_json.encode(params[option], option).decode("utf-8")
-        is_masked = any(placeholder in written for placeholder in PLACEHOLDERS)
-        if is_masked and option not in only_compared:
-            why = "contains a placeholder for a secret, so it is not the real value"
-            raise InvalidInput(option, why)
+        encode(params[option], option)
+        if holds_placeholder(params[option]):
+            raise InvalidInput(
+                option, "contains a placeholder for a secret, so it is not the real value"
+            )
 
 
-def with_extra(attributes: Asset | None, extra: Asset | None, typed: Spec) -> Asset:
+def _attributes(params: Params, typed: Spec) -> Asset:
     """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
-    for key in extra or {}:
+    extra = params["extra_attributes"] or {}
+    for key in extra:
         if key in typed:
-            why = f"{key} is an option of attributes; give it there"
-            raise InvalidInput("extra_attributes", why)
-    pruned: Asset = prune({**(attributes or {}), **(extra or {})})
+            raise InvalidInput(
+                "extra_attributes", f"{key} is an option of attributes; give it there"
+            )
+    pruned: Asset = prune({**(params["attributes"] or {}), **extra})
     return pruned

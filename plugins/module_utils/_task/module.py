@@ -11,21 +11,22 @@ from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .._call.place import Place
+from .._call.client import Clock, Context, Lease, read_clock
 from .._errors import NOT_SENT, InvalidInput, ServicesError
-from .._fields import Params
-from .._resources.planning import Recorded
+from .._resources.planning import Plan
 from .._result import Result
-from .signals import Signals, deferred
 from .specs import ModuleSpec
-from .task import RECORDED, Context, carry_out, prepare
-from .validation import validate
+from .task import BEGUN, Interrupted, Signals, Unrecorded, carry_out, deferred
+from .validation import Options, validate
 
-# Takes a specification, validated options and a context; raises ServicesError.
-SendAll = Callable[[ModuleSpec, Params, Context], Result]
 # How the names of additional parameters of Ansible begin.
 _INTERNAL = "_ansible_"
-_ELSEWHERE = {"report": "the controller writes it", "approved": "the controller has the plan"}
+# Options of what only the controller has, and why the module refuses them.
+_ELSEWHERE = ("ledger", "report", "approved")
+_WHY = (
+    "is on the controller, so the task must run there, without async: add delegate_to: localhost"
+    " and become: false"
+)
 
 
 class ServicesModule(AnsibleModule):
@@ -42,21 +43,22 @@ class ServicesModule(AnsibleModule):
     def _load_params(self) -> None:
         """Validate the options, and leave the other parameters to AnsibleModule."""
         AnsibleModule._load_params(self)
-        given: Params = {}
-        internal: Params = {}
-        for name, value in self.params.items():
-            of_kind = internal if name.startswith(_INTERNAL) else given
-            of_kind[name] = value
-        self.recorded = given.pop(RECORDED, None)
+        self.begun = self.params.pop(BEGUN, None)
+        internal = {name for name in self.params if name.startswith(_INTERNAL)}
+        given = {name: self.params.pop(name) for name in self.params.keys() - internal}
         self.options = validate(self._spec, given)
-        self.params = internal
         self.argument_spec = {}
         self.mutually_exclusive = self.required_one_of = self.required_if = None
 
-    def context(self, place: Place) -> Context:
-        """Return how the task runs."""
-        secrets = self.options.secrets
-        return Context(self.check_mode, secrets, place, diff_mode=self._diff, no_log=self.no_log)
+    def ledger(self, _service: str) -> Unrecorded:
+        """Return the stand-in for the ledger of the controller."""
+        if not self.begun:
+            return Unrecorded()
+        body, known, seconds, wall = map(self.begun.get, ("body", "known", "seconds", "wall"))
+        now = read_clock()
+        # If this clock was set back since `wall`, it does not tell how much time has passed.
+        lease = Lease(seconds if now.wall >= wall else 0.0, Clock(wall, now.boot))
+        return Unrecorded(Plan(body, known), lease)
 
     def fail_json(self, msg: str, **kwargs: Any) -> NoReturn:
         """Fail with an outcome: AnsibleModule itself fails only before anything is sent."""
@@ -64,59 +66,42 @@ class ServicesModule(AnsibleModule):
         AnsibleModule.fail_json(self, msg, **known)
 
 
-def run_module(spec: ModuleSpec, send_all: SendAll | None = None) -> None:
-    """Run the module and exit; `send_all`: carries out a list."""
+Work = Callable[[Options, Context, Callable[[str], Unrecorded]], Result]
+
+
+def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
+    """Run the module and exit; `work`: that of a list is in `_list/threads`."""
     module = ServicesModule(spec)
-    secrets = module.options.secrets
+    options = module.options
     try:
-        if module.options.valid()["ledger"] or not spec.resource:
-            why = (
-                "the controller keeps it, so it works neither with async nor"
-                " without the module's action plugin"
+        for option in _ELSEWHERE:
+            if options.valid().get(option) or not spec.operation:
+                raise InvalidInput(option, _WHY)
+        with deferred() as signals:
+            context = Context(
+                module.check_mode,
+                options.secrets,
+                module.no_log,
+                interruptible=signals.raised,
+                why_to_stop=lambda: _why_to_stop(signals),
             )
-            raise InvalidInput("ledger", why)
-        result = _run_list(module, send_all) if send_all else _run_one(module)
+            result = work(options, context, module.ledger)
     except ServicesError as error:
-        result = module.options.failed(error)
-    for warning in (*secrets.warnings(), *result.warnings):
+        result = options.failed(error)
+    except Interrupted as error:
+        result = options.failed(error.failure())
+    for warning in (*options.secrets.warnings(), *result.warnings):
         module.warn(str(warning))
-    returned = result.but(failed=False, warnings=()).as_ansible()
-    returned.update(invocation=module.options.invocation())
+    diff = result.diff if module._diff else None
+    returned = result.but(failed=False, warnings=(), diff=diff).as_ansible()
     if result.failed:
         module.fail_json(**returned)
     module.exit_json(**returned)
 
 
-def _run_one(module: ServicesModule) -> Result:
-    """Carry out the task of a module for one asset."""
-    task = prepare(module.options.spec.sent, module.options.params, module.check_mode)
-    planned = task.planned(Recorded(**module.recorded) if module.recorded else None)
-    return carry_out(planned, module.context(Place()))
-
-
-def _run_list(module: ServicesModule, send_all: SendAll) -> Result:
-    """Carry out a list; a signal or the loss of the connection ends it."""
-    options = module.options
-    for option, why in _ELSEWHERE.items():
-        if options.params[option]:
-            advice = "so it must run there: add delegate_to: localhost and become: false"
-            raise InvalidInput(option, f"{why}, {advice}")
-    with deferred() as signals:
-        return send_all(options.spec, options.params, module.context(_ListPlace(signals)))
-
-
-class _ListPlace(Place):
-    """The process of a list on a target."""
-
-    def __init__(self, signals: Signals) -> None:
-        super().__init__()
-        self._signals = signals
-
-    def why_to_stop(self) -> str:
-        """Return that a signal came, or that nothing reads the result any more."""
-        if self._signals.caught:
-            return f"the module received {self._signals.name}"
-        poll = select.poll()
-        poll.register(1, 0)  # standard output
-        is_read = not any(event & select.POLLERR for _file, event in poll.poll(0))
-        return "" if is_read else "nothing reads the result any more"
+def _why_to_stop(signals: Signals) -> str:
+    """Return that a signal came, or that nothing reads the result any more."""
+    poll = select.poll()
+    poll.register(1, 0)  # standard output
+    is_read = not any(event & select.POLLERR for _file, event in poll.poll(0))
+    return signals.why or ("" if is_read else "nothing reads the result any more")

@@ -2,87 +2,106 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options that every module shares, and the settings made from them once checked."""
+"""The options that every module shares: what is made of them, and the credentials in them."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from typing import Any, Dict, TypeVar
+from typing import Any, Dict, Iterator
 
-from ansible.module_utils.common.parameters import env_fallback
-
-from .._call.settings import Settings, checked_headers, trace_of
-from .._call.tokens import TOKEN, Credentials, checked_parameters
+from .._call.client import Settings
+from .._call.tokens import TOKEN, Credentials
 from .._errors import InvalidInput
-from .._fields import SECONDS, Params
-from .._http.tls_context import ConnectionSettings
-from .._http.urls import Proxies, checked_url, named_in_environment
-from .._version import VERSION
+from .._http.tls import ConnectionSettings
+from .._http.urls import checked_url, proxies_in_environment
+from .._secrets import basic, credentials_in_url, is_credential_name, printable
+from .._values import (
+    BOOLEAN,
+    DICT,
+    LIST,
+    NUMBER,
+    PATH,
+    TEXT,
+    WHOLE_NUMBER,
+    Params,
+    between,
+    fields,
+    prune,
+)
 
 Option = Dict[str, Any]  # of an argument spec
-_Number = TypeVar("_Number", int, float)
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
-USER_AGENT = f"infrastructure.services/{VERSION}"
 API = "/api/v1"  # the start of every path of the service (docs/openapi.yaml)
-DAY = 86400.0  # seconds
-
-
-def _environment(option: str, *others: str) -> Option:
-    """Return the fallback of an option; `validation` ignores empty variables."""
-    return dict(fallback=(env_fallback, [ENVIRONMENT_PREFIX + option.upper(), *others]))
-
+_DAY = 86400.0  # seconds
+_TIMEOUT = between(NUMBER, 0.001, _DAY)
+_COUNT = between(WHOLE_NUMBER, 0)
+_LONGEST_ATTEMPT = 900.0  # seconds, with a ledger: a lease is as long
 
 ARGUMENT_SPEC: dict[str, Option] = dict(
-    base_url=dict(type="str", required=True, **_environment("base_url")),
-    access_token=dict(type="str", no_log=True, **_environment("access_token")),
-    auth_url=dict(type="str", **_environment("auth_url")),
-    client_id=dict(type="str", **_environment("client_id")),
-    client_secret=dict(type="str", no_log=True, **_environment("client_secret")),
-    client_authentication=dict(
-        type="str",
-        choices=["basic", "post"],
-        default="basic",
-        **_environment("client_authentication"),
-    ),
-    scopes=dict(type="list", elements="str", **_environment("scopes")),
-    auth_parameters=dict(type="dict", no_log=True),
-    headers=dict(type="dict"),
-    allow_http=dict(type="bool", default=False, **_environment("allow_http")),
-    validate_certs=dict(type="bool", default=True, **_environment("validate_certs")),
-    ca_path=dict(type="path", **_environment("ca_path", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")),
-    client_cert=dict(type="path", **_environment("client_cert")),
-    client_key=dict(type="path", no_log=False, **_environment("client_key")),
-    use_proxy=dict(type="bool", default=True),
-    http_agent=dict(type="str", default=USER_AGENT),
-    timeout=dict(type=SECONDS, default=120, **_environment("timeout")),
-    connect_timeout=dict(type=SECONDS, default=10),
-    retries=dict(type="int", default=3, **_environment("retries")),
-    retry_max_delay=dict(type=SECONDS, default=30),
-    ledger=dict(type="str", **_environment("ledger")),
-    ledger_create=dict(type="bool", default=True, **_environment("ledger_create")),
-    force=dict(type="bool", default=False),
+    base_url=dict(type=TEXT, required=True),
+    **fields(TEXT, "access_token", "auth_url", "client_id", "client_secret", "ledger"),
+    client_authentication=dict(type=TEXT, choices=["basic", "post"], default="basic"),
+    scopes=dict(type=LIST, elements=TEXT),
+    **fields(DICT, "auth_parameters", "headers"),
+    **fields(PATH, "ca_path", "client_cert"),
+    client_key=dict(type=PATH, no_log=False),
+    allow_http=dict(type=BOOLEAN, default=False),
+    validate_certs=dict(type=BOOLEAN, default=True),
+    use_proxy=dict(type=BOOLEAN, default=True),
+    timeout=dict(type=_TIMEOUT, default=120),
+    connect_timeout=dict(type=_TIMEOUT, default=10),
+    retries=dict(type=_COUNT, default=3),
+    retry_max_delay=dict(type=between(NUMBER, 0, _DAY), default=30),
+    ledger_create=dict(type=BOOLEAN, default=True),
+    force=dict(type=BOOLEAN, default=False),
 )
+# The options that an environment variable can set.
+_FROM_ENVIRONMENT = {*ARGUMENT_SPEC, "concurrency"}.difference(
+    ("auth_parameters", "headers", "use_proxy", "connect_timeout", "retry_max_delay", "force")
+)
+_OTHER_VARIABLES = {"ca_path": ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")}
 
-# UTF-8 cannot encode surrogates.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Documented as no_log. The validator must not know: since ansible-core 2.22 it would have their
+# values, short ones too, redacted in all that the process shows, names and ids included.
+SECRET = ("access_token", "client_secret", "auth_parameters")
+# Headers that the collection sets, or that belong to one connection (RFC 9110 section 7.6.1).
+_RESERVED = re.compile(
+    "accept|accept-encoding|authorization|connection|content-encoding|content-length"
+    "|content-type|expect|host|keep-alive|proxy-authorization|proxy-connection|te"
+    "|trailer|transfer-encoding|upgrade|user-agent",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section 5.6.2
+_HEADER_VALUE = re.compile(r"[ -~\xa0-\xff]*")  # printable Latin-1
+URLS = ("auth_url", "base_url", "ledger", "to")
 
 # The additional options of the modules for a list.
 MANY: dict[str, Option] = dict(
-    concurrency=dict(type="int", default=10, **_environment("concurrency")),
-    max_unknown=dict(type="int", default=1),
-    max_failures=dict(type="int", default=0),
-    asset_fields=dict(type="list", elements="str"),
-    defaults=dict(type="dict"),
-    results=dict(type="str", choices=["all", "problems"], default="all"),
-    in_doubt=dict(type="str", choices=["fail", "skip", "stop"], default="fail"),
-    report=dict(type="path"),
-    approved=dict(type="path"),
+    concurrency=dict(type=between(WHOLE_NUMBER, 1, 256), default=10),
+    max_unknown=dict(type=_COUNT, default=1),
+    max_failures=dict(type=_COUNT, default=0),
+    asset_fields=dict(type=LIST, elements=TEXT),
+    defaults=dict(type=DICT),
+    results=dict(type=TEXT, choices=["all", "problems"], default="all"),
+    in_doubt=dict(type=TEXT, choices=["fail", "skip", "stop"], default="fail"),
+    report=dict(type=PATH),
+    approved=dict(type=PATH),
 )
-MOST_AT_ONCE = 256
+
+
+def variables_of(option: str) -> list[str]:
+    """Return the environment variables that can set an option; the first one that is set counts."""
+    if option not in _FROM_ENVIRONMENT:
+        return []
+    return [f"{ENVIRONMENT_PREFIX}{option.upper()}", *_OTHER_VARIABLES.get(option, ())]
+
+
+def variable_of(option: str) -> str:
+    """Return the variable that sets an option, '' if none does; AWX exports empty variables."""
+    return next(filter(os.environ.get, variables_of(option)), "")
 
 
 def settings_from(params: Params, check_mode: bool = False) -> Settings:
@@ -90,30 +109,17 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
 
     Check mode sends nothing, so it needs no token.
     """
+    if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
+        raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
     return Settings(
         base_url=service_url("base_url", params["base_url"], params["allow_http"]),
-        access_token=_token(params["access_token"], params["auth_url"], check_mode),
-        credentials=None if params["access_token"] else _credentials(params, check_mode),
-        connection=_connection(params),
-        http_agent=_header("http_agent", params["http_agent"]),
-        headers=checked_headers(params["headers"]),
-        trace=trace_of(os.environ.get("TRACEPARENT", "")),
-        timeout=in_range("timeout", params["timeout"], most=DAY, above=True),
-        retries=in_range("retries", params["retries"]),
-        retry_max_delay=min(DAY, in_range("retry_max_delay", params["retry_max_delay"])),
-    )
-
-
-def _connection(params: Params) -> ConnectionSettings:
-    """Return how to connect; the environment may change between items of a loop."""
-    return ConnectionSettings(
-        connect_timeout=in_range("connect_timeout", params["connect_timeout"], above=True),
-        proxies=named_in_environment() if params["use_proxy"] else Proxies(),
-        validate_certs=params["validate_certs"],
-        ca_path=params["ca_path"] or None,
-        client_cert=params["client_cert"] or None,
-        client_key=params["client_key"] or None,
-        system_trust=(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        access_token=_token(params, check_mode),
+        credentials=_credentials(params, check_mode),
+        connection=ConnectionSettings._make(map(params.get, ConnectionSettings._fields)),
+        headers=_headers(params),
+        timeout=params["timeout"],
+        retries=params["retries"],
+        retry_max_delay=params["retry_max_delay"],
     )
 
 
@@ -122,63 +128,96 @@ def service_url(option: str, url: str, allow_http: bool) -> str:
     url = checked_url(option, url, allow_http).rstrip("/")
     if url.lower().endswith(API):
         right = url[: -len(API)].rstrip("/")
-        problem = f"must not end in {API}, which every path starts with; give {right}"
-        raise InvalidInput(option, problem)
+        raise InvalidInput(
+            option, f"must not end in {API}, which every path starts with; give {right}"
+        )
     return url
 
 
-def _token(token: str | None, auth_url: str | None, check_mode: bool) -> str | None:
-    if token is None and not auth_url and not check_mode:
-        others = (
-            f"or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or"
-            " auth_url and its client"
+def _token(params: Params, check_mode: bool) -> str | None:
+    token: str | None = params["access_token"]
+    if token is None and not params["auth_url"] and not check_mode:
+        raise InvalidInput(
+            "access_token",
+            f"is missing: set it, or the environment variable {ENVIRONMENT_PREFIX}ACCESS_TOKEN, or"
+            " auth_url and its client",
         )
-        raise InvalidInput("access_token", f"is missing: set it, {others}")
     if token is None or TOKEN.fullmatch(token):
         return token
-    if not token:
-        raise InvalidInput("access_token", "is empty; give a token, or omit it and set auth_url")
     scheme = '; leave out "Bearer "' if token.lower().startswith("bearer ") else ""
-    problem = "contains a space, a line break or another character that a token cannot have"
-    raise InvalidInput("access_token", f"{problem}{scheme}")
+    raise InvalidInput(
+        "access_token",
+        "contains a space, a line break or another character that a token cannot have, or is"
+        f" empty{scheme}",
+    )
 
 
-def _credentials(params: Params, check_mode: bool) -> Credentials:
-    for option in ("client_id", "client_secret"):
-        if _CONTROL.search(params[option] or ""):
-            raise InvalidInput(option, "contains a line break or another control character")
-    auth_url = params["auth_url"] or ""  # only check mode goes on without one
-    if auth_url:
-        auth_url = checked_url("auth_url", auth_url, params["allow_http"], query=True)
+def _credentials(params: Params, check_mode: bool) -> Credentials | None:
+    """Return what gets a token, None if the user gives one; raise InvalidInput."""
+    if params["access_token"] or not params["auth_url"]:
+        return None
     credentials = Credentials(
-        auth_url=auth_url,
+        auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
-        scopes=tuple(_header("scopes", scope) for scope in params["scopes"] or ()),
-        parameters=checked_parameters(params["auth_parameters"]),
-        http_agent=params["http_agent"],
+        scopes=tuple(params["scopes"] or ()),
+        parameters=tuple(_texts("auth_parameters", params).items()),
     )
+    for option in ("client_id", "client_secret", "scopes"):
+        if not "".join(params[option] or "").isprintable():
+            raise InvalidInput(option, "contains a line break or another control character")
     has_client = credentials.client_id and credentials.client_secret
-    if not has_client and not params["auth_parameters"] and not check_mode:
-        problem = "needs client_id and client_secret, or auth_parameters for another grant"
-        raise InvalidInput("auth_url", problem)
+    if not (has_client or params["auth_parameters"] or check_mode):
+        raise InvalidInput(
+            "auth_url", "needs client_id and client_secret, or auth_parameters for another grant"
+        )
     return credentials
 
 
-def _header(option: str, value: str) -> str:
-    if _CONTROL.search(value) or not value.isascii():
-        problem = "contains a line break, another control character or one that is not ASCII"
-        raise InvalidInput(option, problem)
-    return value
+def _texts(option: str, params: Params) -> dict[str, str]:
+    """Return the members of a dict as texts, without nulls; raise InvalidInput."""
+    texts = {}
+    for name, value in prune(params[option] or {}).items():
+        try:
+            texts[str(name)] = str(TEXT(value))
+        except TypeError as error:
+            raise InvalidInput(option, f"the value of {str(name)!r} {error}") from None
+    return texts
 
 
-def in_range(
-    option: str, value: _Number, least: float = 0, most: float = math.inf, above: bool = False
-) -> _Number:
-    """Return a number from `least` to `most`, not `least` itself if `above`; raise InvalidInput."""
-    if least <= value <= most and not (above and value == least):
-        return value
-    limit = f" and at most {most:g}" if most < math.inf else ""
-    start = "greater than" if above else "at least"
-    raise InvalidInput(option, f"must be {start} {least:g}{limit}")
+def _headers(params: Params) -> tuple[tuple[str, str], ...]:
+    """Return `headers` without nulls; raise InvalidInput if one cannot be sent."""
+    checked: dict[str, tuple[str, str]] = {}
+    for name, value in _texts("headers", params).items():
+        problem = ""
+        if not _HEADER.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            problem = "has a character that no name, or no value in Latin-1, of a header can have"
+        elif _RESERVED.fullmatch(name):
+            problem = "cannot be given: the collection or the connection sets it"
+        elif name.lower() in checked:
+            problem = "is given twice: case makes no difference"
+        if problem:
+            raise InvalidInput("headers", f"{printable(name)} {problem}")
+        checked[name.lower()] = (name, value)
+    return tuple(checked.values())
+
+
+def credentials_in(params: Params) -> Iterator[str]:
+    """Yield the credentials in options, valid or not, and those of proxies."""
+    client_id, client_secret, access_token, *urls = (
+        str(params.get(name) or "")
+        for name in ("client_id", "client_secret", "access_token", *URLS)
+    )
+    yield from (access_token, client_secret, *basic(client_id, client_secret))
+    for url in (*urls, *proxies_in_environment().values()):
+        yield from credentials_in_url(url)
+    query = str(params["auth_url"]).partition("?")[2].split("&")
+    members: list[Any] = [member.partition("=")[::2] for member in query]
+    for option in ("auth_parameters", "headers"):
+        given = params[option]
+        members += given.items() if isinstance(given, dict) else ()
+    for name, value in members:
+        if is_credential_name(str(name)) and isinstance(value, (str, int)):
+            # Of a header such as `Bearer abc` the last word alone as well.
+            yield from (str(value), str(value).rpartition(" ")[2])

@@ -8,33 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, cast
 
-from .._errors import quantity
-from .._fields import DATE_TIME, Params, Type
-from .._resources import KEYS, application_role, virtual_machine
-from .._resources.planning import Resource
-from .options import ARGUMENT_SPEC, MANY, Option
+from .._call.policy import Operation
+from .._resources.planning import AssetOperation, Constraints
+from .._resources.resources import CREATE_VIRTUAL_MACHINE, RESOURCES, UPDATE_APPLICATION_ROLE
+from .._values import BOOLEAN, DATE_TIME, DICT, LIST, PATH, TEXT, Type, fields, only_list
+from .options import ARGUMENT_SPEC, MANY, SECRET, Option
 
-Constraints = Mapping[str, Sequence[Sequence[Any]]]
 IN_DOUBT = "in_doubt"  # every state but done
 _STATES = ("intent", "done", "accepted", "unknown")
-
-# For messages: how a dict with suboptions is written.
-EXAMPLES = (
-    {"cpu": "4", "vm_ram": "16"},
-    {"name": "data", "size_gb": "200"},
-    {"network": "10.0.0.0", "mask": "255.255.255.0"},
-)
-# Options of other collections, and what to use instead.
-INSTEAD = {
-    "state": "the service cannot delete. To forget a machine, use"
-    " infrastructure.services.ledger_entry with state:"
-    " absent",
-    "wait": "a request ends when the service has answered; timeout says how long that may take",
-    "count": "one task is one machine; list several in"
-    " infrastructure.services.compute_virtual_machines",
-}
 
 
 @dataclass(frozen=True)
@@ -43,34 +26,35 @@ class ModuleSpec:
 
     name: str  # of the module, and of the fact that a list returns
     own: dict[str, Option]  # the argument spec of its own options
-    # Across options; for a list, across the options of each item.
+    # Across these options.
     constraints: Constraints = field(default_factory=dict)
     # None: the module works on the ledger alone.
-    resource: Resource | None = None
+    operation: Operation | None = None
+    has_ledger: bool = True  # False: the option `ledger` has no effect
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
     item_options: dict[str, Option] = field(default_factory=dict)
-    # Options of the resource that apply to all items.
-    shared: tuple[str, ...] = ()
+    # Across the options of each item.
+    item_constraints: Constraints = field(default_factory=dict)
     # Of the variables of a role, by the options that they set.
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """Return the option that identifies an asset."""
-        return KEYS[self.resource.operation.resource] if self.resource else "name"
+        return self.operation.resource.key if self.operation else "name"
 
     @property
-    def sent(self) -> Resource:
-        """Return the resource that the module sends; raise TypeError for one of the ledger alone."""
-        if self.resource is None:
+    def sent(self) -> AssetOperation:
+        """Return the operation on assets; raise TypeError for a module of the ledger alone."""
+        if self.operation is None:
             raise TypeError(f"{self.name} sends nothing")
-        return self.resource
+        return cast(AssetOperation, self.operation)
 
     @property
     def no_effect(self) -> str:
         """Return what a task with an invalid option has certainly not done."""
-        return "Nothing was sent." if self.resource else "No entry was changed."
+        return "Nothing was sent." if self.operation else "No entry was changed."
 
     def named(self, option: str) -> str:
         """Return the name by which the user gives an option."""
@@ -79,7 +63,7 @@ class ModuleSpec:
     @cached_property
     def options(self) -> dict[str, Option]:
         """Return the argument spec of all options; `_list/items` validates items one by one."""
-        ledger_only: dict[str, Option] = {} if self.resource else {"base_url": dict(type="str")}
+        ledger_only: dict[str, Option] = {} if self.operation else fields(TEXT, "base_url")
         return {**ARGUMENT_SPEC, **ledger_only, **self.own}
 
     @cached_property
@@ -89,109 +73,104 @@ class ModuleSpec:
 
     def documented(self) -> dict[str, Any]:
         """Return the arguments of AnsibleModule, which ansible-test compares with the documents."""
-        options = self.options if self.resource else self.own
-        if not self.option:
-            return dict(argument_spec=options, **self.constraints)
-        items = {
-            "type": "list",
-            "elements": "dict",
-            "options": self.item_options,
-            **self.constraints,
-        }
-        return dict(argument_spec={**options, self.option: {**self.own[self.option], **items}})
-
-    def without_items(self, params: Params) -> Params:
-        """Return the options with the number of items instead of the items."""
-        items = params.get(self.option)
-        if not isinstance(items, list):
-            return params
-        return {**params, self.option: quantity(len(items), "item")}
+        options = self.options if self.operation else self.own
+        hidden = {name: dict(options[name], no_log=True) for name in SECRET if name in options}
+        options = {**options, **hidden}
+        if self.option:
+            items = {"elements": DICT, "options": self.item_options, **self.item_constraints}
+            options = {**options, self.option: {**self.own[self.option], **items}}
+        return dict(argument_spec=options, **self.constraints)
 
 
-def _items(value: object) -> list[object]:
-    """Return a list of items; raise TypeError for anything else, including a text with commas."""
-    if isinstance(value, list):
-        return value
-    hint = " (CSV becomes one by | infrastructure.services.from_csv)"
-    raise TypeError(f"must be a list{hint if isinstance(value, str) else ''}")
+def _delimiter(value: Any) -> Any:
+    if len(value) != 1 or value in '"\r\n ':
+        raise ValueError
+    return value
 
 
-_ITEMS = dict(type=Type("list", _items), required=True)
+DELIMITER = Type("str", "one character such as ;", _delimiter)  # of a CSV file
+_ITEMS = dict(
+    type=Type(
+        "list",
+        "a list of dicts (CSV becomes one by | infrastructure.services.from_csv)",
+        only_list,
+    ),
+    required=True,
+)
 
 
-def _for_one(resource: Resource) -> ModuleSpec:
-    return ModuleSpec(resource.operation.resource, resource.options, resource.constraints, resource)
+def _for_one(operation: AssetOperation) -> ModuleSpec:
+    return ModuleSpec(operation.resource.name, operation.options, operation.constraints, operation)
 
 
-def _for_list(resource: Resource, option: str, *shared: str) -> ModuleSpec:
+def _for_list(operation: AssetOperation, option: str, *shared: str) -> ModuleSpec:
+    """Return a module for a list; `shared`: options of the operation that apply to all items."""
+    options = operation.options
     return ModuleSpec(
-        name=f"{resource.operation.resource}s",
-        own={
-            option: _ITEMS,
-            **{name: resource.options[name] for name in shared},
-            **MANY,
-        },
-        constraints=resource.constraints,
-        resource=resource,
+        name=f"{operation.resource.name}s",
+        own={option: _ITEMS, **{name: options.pop(name) for name in shared}, **MANY},
+        operation=operation,
         option=option,
-        item_options={
-            name: option for name, option in resource.options.items() if name not in shared
-        },
-        shared=shared,
+        item_options=options,
+        item_constraints=operation.constraints,
     )
 
 
-VIRTUAL_MACHINE = _for_one(virtual_machine.VIRTUAL_MACHINE)
-VIRTUAL_MACHINES = _for_list(virtual_machine.VIRTUAL_MACHINE, "virtual_machines", "on_difference")
-APPLICATION_ROLE = _for_one(application_role.APPLICATION_ROLE)
-APPLICATION_ROLES = _for_list(application_role.APPLICATION_ROLE, "application_roles")
+VIRTUAL_MACHINE = _for_one(CREATE_VIRTUAL_MACHINE)
+VIRTUAL_MACHINES = _for_list(CREATE_VIRTUAL_MACHINE, "virtual_machines", "on_difference")
+APPLICATION_ROLE = _for_one(UPDATE_APPLICATION_ROLE)
+APPLICATION_ROLES = _for_list(UPDATE_APPLICATION_ROLE, "application_roles")
 
 _LEDGER = dict(
     ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
     ledger_create=ARGUMENT_SPEC["ledger_create"],
 )
+_ENTRY: dict[str, Option] = dict(
+    resource=dict(type=TEXT, choices=list(RESOURCES)),
+    **fields(TEXT, "name", "id"),
+    state=dict(type=TEXT, choices=["absent", "present"]),
+    asset=dict(type=DICT),
+    changed_at=dict(type=DATE_TIME),
+)
 LEDGER_ENTRY = ModuleSpec(
     "ledger_entry",
     dict(
-        **_LEDGER,
-        base_url=ARGUMENT_SPEC["base_url"],
-        resource=dict(type="str", required=True, choices=list(KEYS)),
-        name=dict(type="str"),
-        id=dict(type="str"),
-        state=dict(type="str", choices=["absent", "present"], default="present"),
-        asset=dict(type="dict"),
-        changed_at=dict(type=DATE_TIME),
+        _LEDGER,
+        base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
+        **_ENTRY,
+        entries=dict(_ITEMS, required=False),
+        file=dict(type=PATH),
+        delimiter=dict(type=DELIMITER),
     ),
-    dict(
+    constraints=dict(
+        mutually_exclusive=[
+            ("entries", "file"),
+            *(("entries", option) for option in _ENTRY),
+            *(("file", option) for option in _ENTRY),
+            ("delimiter", "resource"),
+            ("delimiter", "entries"),
+        ],
+        required_one_of=[("resource", "entries", "file")],
+    ),
+    option="entries",
+    item_options=dict(
+        _ENTRY,
+        resource=dict(_ENTRY["resource"], required=True),
+        state=dict(type=TEXT, choices=["absent", "present", *_STATES], default="present"),
+    ),
+    item_constraints=dict(
         mutually_exclusive=[("id", "name")],
         required_if=[
             ("state", "present", ("asset",)),
-            *(("resource", name, (key,)) for name, key in KEYS.items()),
+            *(("resource", name, (resource.key,)) for name, resource in RESOURCES.items()),
         ],
-    ),
-)
-LEDGER_ENTRIES = ModuleSpec(
-    "ledger_entries",
-    dict(
-        **_LEDGER,
-        base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
-        entries=_ITEMS,
-    ),
-    LEDGER_ENTRY.constraints,
-    option="entries",
-    item_options=dict(
-        {name: option for name, option in LEDGER_ENTRY.own.items() if name not in _LEDGER},
-        base_url=dict(type="str"),
-        state=dict(type="str", choices=["absent", "present", *_STATES], default="present"),
     ),
 )
 LEDGER_MOVE = ModuleSpec(
     "ledger_move",
     dict(
         **_LEDGER,
-        to=dict(type="str"),
-        base_url=dict(type="str"),
-        to_base_url=dict(type="str"),
+        **fields(TEXT, "to", "to_base_url"),
     ),
     dict(mutually_exclusive=[("to", "to_base_url")], required_one_of=[("to", "to_base_url")]),
 )
@@ -199,12 +178,15 @@ LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(
         **_LEDGER,
-        base_url=dict(type="str"),
-        resource=dict(type="str", choices=list(KEYS)),
-        names=dict(type="list", elements="str"),
-        states=dict(type="list", elements="str", choices=[*_STATES, IN_DOUBT]),
+        resource=dict(type=TEXT, choices=list(RESOURCES)),
+        names=dict(type=LIST, elements=TEXT),
+        states=dict(type=LIST, elements=TEXT, choices=[*_STATES, IN_DOUBT]),
         changed_since=dict(type=DATE_TIME),
-        run=dict(type="str"),
-        history=dict(type="bool", default=False),
+        run=dict(type=TEXT),
+        history=dict(type=BOOLEAN, default=False),
+        summary=dict(type=BOOLEAN, default=False),
+        file=dict(type=PATH),
+        delimiter=dict(type=DELIMITER, default=","),
+        table=dict(type=BOOLEAN, default=False),
     ),
 )

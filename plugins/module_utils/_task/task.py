@@ -2,33 +2,44 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One task from its options to its result, the same wherever it runs."""
+"""The way of every task from its options to its result: `carry_out`.
+
+A task is a list of one: a list adds threads, limits and a gate (`_list/threads`), the controller
+adds the ledger (`_ledger/recording`) and the module on a target (`_run/target`).
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any, Callable, ContextManager, Protocol
+import gc
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FrameType
+from typing import Any, Callable, Iterator, List
 
-from .. import _secrets
-from .._call.client import Client
-from .._call.operation import effect_of
-from .._call.place import Place
-from .._call.settings import Settings
-from .._errors import REJECTED, UNKNOWN, InvalidInput, Message, RequestFailed, ServicesError
-from .._fields import Params
-from .._http import strict_json
-from .._resources import KEYS
+from .._call.client import MARGIN, NO_END, Client, Context, Lease, Settings
+from .._call.policy import Operation, effect_of
+from .._errors import (
+    NOT_SENT,
+    InvalidInput,
+    Message,
+    Overtaken,
+    RequestFailed,
+    ServicesError,
+)
 from .._resources.applying import apply_plan
-from .._resources.planning import Entry, Plan, Recorded, Resource, Wanted
+from .._resources.planning import AssetOperation, Entry, Plan, Wanted
 from .._result import Result
-from .._secrets import Secrets
-from . import options
-from .signals import Interrupted
+from .options import settings_from
+from .validation import Options
 
-# The parameter by which the action plugin passes a Recorded to the module.
-RECORDED = "_infrastructure_services_recorded"
-LONGEST_ERROR_BODY = 1000  # characters in a result
+# The parameter by which the action plugin passes the plan and the lease of an intent to the module.
+BEGUN = "_infrastructure_services_begun"
+GRACE = 10.0  # seconds for requests in flight after a signal
+# The last one is of the keyword `timeout`.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 _UNCHECKED = (
     "validate_certs is false: anyone between here and the service can"
     " read the token and change what is sent."
@@ -37,35 +48,29 @@ _UNCHECKED = (
 
 @dataclass(frozen=True)
 class Task:
-    """A task with validated options; nothing has been opened or built yet."""
+    """A task with validated options, and its plan once there is one."""
 
-    resource: Resource
+    operation: AssetOperation
     settings: Settings
     wanted: Wanted
-    is_listed: bool = False  # whether it is one of a list
+    plan: Plan | None = None
+    entry: Entry | None = None  # as it was read
+    error: ServicesError | None = None  # instead of a plan
+    # The number of the asset's last row in the history of the ledger; None if it was not read.
+    last_row: int | None = None
 
     @property
     def asset(self) -> str:
         """The asset in messages, such as `virtual machine web01`."""
-        return self.resource.operation.label(self.wanted.key)
+        return self.operation.resource.label(self.wanted.key)
 
-    def planned(self, recorded: Recorded | None = None, entry: Entry | None = None) -> Planned:
-        """Return the task with its plan; `recorded`: a record that the plan can rely on."""
+    def planned(self, recorded: Entry | None = None) -> Task:
+        """Return the task with its plan; `recorded`: an entry that the plan can rely on."""
         try:
-            return Planned(self, self.resource.plan(self.wanted, recorded), recorded, entry)
+            plan = self.operation.plan(self.wanted, recorded)
         except InvalidInput as error:
-            return Planned(self, entry=entry, error=error)
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A task with its plan, or with the error that keeps it from one; made once and handed down."""
-
-    task: Task
-    plan: Plan | None = None
-    recorded: Recorded | None = None
-    entry: Entry | None = None  # as it was read
-    error: ServicesError | None = None  # instead of a plan
+            return replace(self, error=error)
+        return replace(self, plan=plan)
 
     def required_plan(self) -> Plan:
         """Return the plan; raise the error if there is none."""
@@ -74,173 +79,223 @@ class Planned:
         return self.plan
 
 
-@dataclass(frozen=True)
-class Context:
-    """How a task runs."""
+class Unrecorded:
+    """What a ledger does for tasks, without one; every method raises ServicesError.
 
-    check_mode: bool
-    secrets: Secrets  # including the fetched tokens
-    place: Place
-    diff_mode: bool = False
-    no_log: bool = False
+    On a target it stands for the ledger of the controller.
+    """
 
+    def __init__(self, plan: Plan | None = None, lease: Lease = NO_END) -> None:
+        """`plan`, `lease`: as the controller has made and begun it."""
+        self._made = plan
+        self._lease = lease
 
-class Begun(Protocol):
-    """A task that holds the lock of its asset in the ledger."""
+    def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
+        """Wait for other tasks, and return these with their plans, or the errors that forbid them."""
+        plan = self._made
+        return [replace(task, plan=plan) if plan else task.planned() for task in tasks]
 
-    @property
-    def planned(self) -> Planned:
-        """The task with its latest plan."""
+    def adopt(self, task: Task) -> None:
+        """Record an asset that exists; raise Overtaken if another task changed its entry."""
 
-    @property
-    def intent(self) -> object:
-        """The recorded intent, None if there is nothing to send after all."""
+    def begin(self, task: Task, seconds: float) -> Lease:
+        """Record the intent with a lease of some seconds; raise Overtaken if another task did."""
+        return self._lease
 
-    def record(self, result: Result) -> Result:
-        """Record how the task ended and return its result, with the next step if it is in doubt."""
+    def finish(self, intent: Any, result: Result, has_ended: bool = True) -> Result:
+        """Record how a task ended and return its result, with the next step if it is in doubt.
 
-
-class Recorder(Protocol):
-    """The ledger of a task for one asset, which plugin_utils implements."""
-
-    def record_intent(self, planned: Planned) -> ContextManager[Begun]:
-        """Record the intent and hold the asset's lock in the context; raise ServicesError."""
-
-
-class ListRecorder(Recorder, Protocol):
-    """The ledger of the tasks of a list, used by its threads."""
-
-    warnings: list[str]  # of all tasks together
-
-    @property
-    def lost(self) -> str:
-        """Why the list stops: an outcome could not be recorded; '' while outcomes can be recorded."""
-
-    def look_up(self, tasks: list[Task]) -> list[Planned]:
-        """Return the tasks, each with its plan or with the error that forbids it."""
-
-    def created_since_plan(self, tasks: list[Task]) -> set[str]:
-        """Return the names of assets that were created or adopted after the approved plan was made."""
-
-    def not_listed(self, tasks: list[Task]) -> list[str]:
-        """Return the names that are recorded at the same service but not in the list."""
+        `intent`: what `begin` has returned; `has_ended`: whether nothing is sent any more.
+        """
+        return result
 
     def with_next_step(self, result: Result, task: Task, state: str) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
+        return result
 
-    def show_waiting(self) -> None:
-        """Show which assets wait for other tasks."""
-
-    def give_up(self, results: list[tuple[Task, Result]]) -> None:
-        """Record that tasks which did not end in time, and can no longer send, sent nothing."""
-
-    def close(self) -> None:
-        """Close the ledger, which no thread uses any more."""
+    def not_listed(self, tasks: list[Task]) -> list[str] | None:
+        """Return the names that are recorded but not in the list, None without a ledger."""
+        return None
 
 
-def prepare(resource: Resource, params: Params, check_mode: bool = False) -> Task:
-    """Return the task that validated options ask for; raise InvalidInput."""
-    return Task(resource, options.settings_from(params, check_mode), resource.wanted(params))
+class Sender:
+    """Sends the request of one planned task from this process."""
+
+    has_ended = True  # whether nothing is sent any more once there is a result
+
+    def __init__(self, task: Task, context: Context) -> None:
+        self.task = task
+        self._context = context
+        self._client = Client(task.settings, context)
+
+    @property
+    def lease_seconds(self) -> float:
+        """For how long nobody else may work on the asset, unless the lease is renewed."""
+        return self.task.settings.timeout + MARGIN
+
+    def ready(self) -> bool:
+        """Prepare all that may take time; return False if the request cannot be sent."""
+        with self._context.interruptible():
+            return self._context.check_mode or self._client.ready()
+
+    def send(self, lease: Lease = NO_END) -> Result:
+        """Apply the plan and return the result as users see it, also of an error or interrupt."""
+        task, context, client = self.task, self._context, self._client
+        plan = task.required_plan()
+        check_mode = context.check_mode
+        act = partial(apply_plan, task.operation, task.wanted, plan, check_mode, client, lease)
+        return result_of(act, task.operation, task.asset, client, context)
 
 
-def perform(planned: Planned, context: Context) -> Result:
-    """Apply a plan in this process and return the result as users see it.
+def result_of(
+    act: Callable[[], Result], operation: Operation, asset: str, client: Client, context: Context
+) -> Result:
+    """Return the result of an act as users see it, also of an error or interrupt.
 
-    Our own errors and interrupts become failed results.
+    `act`: may send one request by the client, of the operation on the asset.
     """
-    task = planned.task
-    plan = planned.required_plan()
-    place = context.place
     result: Result | None = None
-    client = Client(task.settings, place)
     try:
-        with place.interruptible():
-            try:
-                result = apply_plan(task.resource, task.wanted, plan, context.check_mode, client)
-            except ServicesError as error:
-                result = Result.of_error(error)
+        with context.interruptible():
+            result = act()
+    except ServicesError as error:
+        result = Result.of_error(error)
     except (Interrupted, MemoryError) as error:
-        result = result or Result.of_error(interrupted(task, client.outcome, error))
-    for token in client.tokens:
-        context.secrets.mask(token)
-    unchecked = [] if task.settings.connection.validate_certs else [_UNCHECKED]
-    said = map(Message, (*unchecked, *_blank(task), *client.warnings))
-    result = result.but(warnings=(*said, *result.warnings), **_omitted(task, plan, result))
-    return presentable(result, context)
+        why = str(error) or type(error).__name__
+        result = result or interrupted(operation, asset, client.outcome, why)
+    unchecked = [] if client.settings.connection.validate_certs else [_UNCHECKED]
+    said = map(Message, (*unchecked, *client.warnings))
+    return context.secrets.scrub(result.but(warnings=(*said, *result.warnings)))
+
+
+Send = Callable[[Task, Context], Result]
+
+
+def alone(tasks: list[Task], send: Send, context: Context, _ledger: Unrecorded) -> Result:
+    """Carry out the only task here, without a thread."""
+    return send(tasks[0], context)
+
+
+def prepare_one(options: Options, settings: Settings) -> list[Task]:
+    """Return the task of a module for one asset; raise InvalidInput."""
+    operation = options.spec.sent
+    return [Task(operation, settings, operation.wanted(options.params))]
+
+
+def no_ledger(_service: str) -> Unrecorded:
+    """Return what a task without a ledger has in its place."""
+    return Unrecorded()
 
 
 def carry_out(
-    planned: Planned,
+    options: Options,
     context: Context,
-    ledger: Recorder | None = None,
-    send: Callable[[Planned, Context], Result] = perform,
-) -> Result:
-    """Carry out a planned task and return its result; raise ServicesError before anything is sent.
+    open_ledger: Callable[[str], Unrecorded] = no_ledger,
+    sender: Callable[[Task, Context], Sender] = Sender,
+    prepare: Callable[[Options, Settings], List[Task]] = prepare_one,
+    each: Callable[[List[Task], Send, Context, Unrecorded], Any] = alone,
+) -> Any:
+    """Return what `each` makes of the tasks that options ask for: the result of a single one.
 
-    `send`: sends the request of a plan and returns the result.
+    `open_ledger`: gets the URL of the service; `sender`: sends from here, or by a module on a
+    target; `prepare`, `each`: those of a list. Raises ServicesError before anything is sent.
     """
-    plan = planned.required_plan()
-    if plan.settled:
-        return perform(planned, context)
-    if context.check_mode or not ledger:
-        return send(planned, context)
-    with ledger.record_intent(planned) as begun:
-        if not begun.intent:  # another task has done it meanwhile
-            return perform(begun.planned, context)
-        return begun.record(send(begun.planned, context))
+    settings = settings_from(options.valid(), context.check_mode)
+    tasks = prepare(options, settings)
+    ledger = open_ledger(settings.service)
+
+    def send(task: Task, context: Context) -> Result:
+        plan = task.required_plan()
+        if not (plan.settled or plan.adopted):
+            sending = sender(task, context)
+            if not sending.ready():  # the token, before the intent
+                return sending.send()
+            if not context.check_mode:
+                intent = ledger.begin(task, sending.lease_seconds)
+                return ledger.finish(intent, sending.send(intent), sending.has_ended)
+        result = Sender(task, context).send()
+        if plan.adopted and not (context.check_mode or result.failed):
+            ledger.adopt(task)
+        return result
+
+    while True:
+        planned = ledger.plan_all(tasks, for_approval=context.check_mode)
+        try:
+            return each(planned, send, context, ledger)
+        except Overtaken:  # a single task is planned anew, one of a list fails
+            continue
 
 
-def _omitted(task: Task, plan: Plan, result: Result) -> dict[str, Any]:
-    """Return what a list omits: the copies of the asset; a rejected body goes to the report."""
-    if not task.is_listed:
-        return {}
-    body = plan.body if result.outcome == REJECTED else None
-    return dict(request=None, ansible_facts=None, body=body)
+def interrupted(operation: Operation, asset: str, outcome: str, why: str) -> Result:
+    """Return the result of a task that was interrupted from outside."""
+    text = f"the task was interrupted ({why}). {effect_of(operation, outcome)}"
+    return Result.of_error(RequestFailed(Message(text, asset), outcome))
 
 
-def _blank(task: Task) -> list[str]:
-    """Return a warning about a name or id with a blank at one end, which is hard to see."""
-    option = KEYS[task.resource.operation.resource]
-    key = task.wanted.key
-    other = key.strip()
-    if key == other:
-        return []
-    why = f'"{key}" begins or ends with a blank, so it is another asset than "{other}"'
-    return [_secrets.printable(f"{option}: {why}.")]
+class Interrupted(BaseException):
+    """A signal, or the keyword `timeout`, interrupted the task."""
+
+    def failure(self) -> RequestFailed:
+        """Return the failure of a task that had not sent anything."""
+        msg = f"The task was interrupted ({self}) before it sent anything. Run it again."
+        return RequestFailed(msg, NOT_SENT)
 
 
-def interrupted(task: Task, outcome: str, error: BaseException) -> RequestFailed:
-    """Return the failure of a task that was interrupted from outside."""
-    operation = task.resource.operation
-    what = f"the task was interrupted ({str(error) or type(error).__name__})"
-    if outcome == UNKNOWN:
-        url = f"{task.settings.base_url}{operation.path.format(id=task.wanted.segment)}"
-        what = f"{what} while {operation.method} {url} was in flight"
-    text = f"{what}. {effect_of(operation, outcome)}"
-    return RequestFailed(Message(text, task.asset), outcome)
+class Signals:
+    """The signals that came within `deferred`."""
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []  # those that terminate a process
+        self.why = ""  # why the task has to end, '' if it does not have to
+        self._raises = False
+
+    def terminate(self) -> None:
+        """Terminate the process by the signal that came to do so."""
+        os.kill(os.getpid(), self.caught[0])
+
+    def note(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: remember it, and raise within `raised`."""
+        why = "the keyword timeout expired"
+        if number != signal.SIGALRM:
+            self.caught.append(number)
+            why = f"signal {signal.Signals(number).name}"
+        self.why = self.why or why
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._raises and self.why:
+            self._raises = False
+            raise Interrupted(self.why)
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Raise Interrupted within the context, once; also for an earlier signal.
+
+        Everywhere else a task goes on: a write to the ledger that is cut off could not be reported
+        truthfully. No garbage is collected meanwhile: Python drops what a handler raises in a
+        finalizer, and ansible-core has such.
+        """
+        is_collecting = gc.isenabled()
+        try:
+            gc.disable()
+            self._raises = True
+            self._raise()
+            yield
+        finally:
+            self._raises = False
+            if is_collecting:
+                gc.enable()
 
 
-def presentable(result: Result, context: Context) -> Result:
-    """Return the result as users see it: without secrets, and with `diff` only if requested."""
-    if result.diff is not None and not context.diff_mode:
-        result = result.but(diff=None)
-    shown = context.secrets.scrub(result)
-    if not result.error_body:
-        return shown
-    body = _scrubbed_body(result.error_body, context.secrets)
-    # Never half a secret.
-    return shown.but(error_body=body[:LONGEST_ERROR_BODY])
-
-
-def _scrubbed_body(body: str, secrets: Secrets) -> str:
-    """Return a body without secrets; JSON is decoded first, because it may escape them."""
+@contextmanager
+def deferred() -> Iterator[Signals]:
+    """Defer the signals that terminate a process or a task."""
+    signals = Signals()
+    # Under nohup, SIGHUP has no effect.
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signals.note) for number in heeded}
     try:
-        said = json.loads(body)
-        is_deep = strict_json.depth(said) > strict_json.MAX_DEPTH
-    except ValueError:
-        return str(secrets.scrub_message(body))
-    except RecursionError:
-        is_deep = True
-    if is_deep:
-        return "(nested too deeply to be shown)"
-    return _secrets.printable(json.dumps(secrets.scrub_message(said), ensure_ascii=False))
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

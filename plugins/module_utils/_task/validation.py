@@ -2,51 +2,36 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Validates options, by the same rules and messages for every module, place and item of a list."""
+"""Validates options, and names the place of each fault.
+
+ansible-core's validator decides what is valid, but its messages name no place in a list and quote
+values. So each option, element and suboption is looked at on its own first.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-from ansible.module_utils.common.validation import check_type_dict, check_type_list
-from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .._errors import InvalidInput, ServicesError
-from .._fields import SECONDS, Params, number, text
+from .._resources.planning import Constraints
 from .._result import Result
-from .._secrets import Secrets, is_credential_name, printable
-from .credentials import secrets_of, shown_options
-from .options import Option
-from .specs import EXAMPLES, INSTEAD, Constraints, ModuleSpec
-
-# Other surrogates are bytes of a name (PEP 383).
-_IN_NO_PATH = re.compile("[\\0\ud800-\udc7f\udd00-\udfff]")
-_AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
-# Characters. A longer value is not cut off, since scrubbing cannot match half a secret.
-_LONGEST_SHOWN = 100
-_KINDS = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "a dict",
-}
+from .._secrets import Secrets, printable
+from .._values import Params, Spec, shown
+from .options import URLS, Option, credentials_in, variable_of, variables_of
+from .specs import ModuleSpec
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one task: as given, as validated, and the secrets in them."""
+    """The options of one task, validated, and the secrets in them."""
 
     spec: ModuleSpec
-    given: Params
     # All options of the module; an invalid value stays as it is given.
     params: Params
     secrets: Secrets
@@ -64,260 +49,124 @@ class Options:
             error = error.renamed(self.spec.named, self.spec.no_effect)
         return self.secrets.scrub(Result.of_error(error))
 
-    def invocation(self) -> dict[str, Params]:
-        """Return the options as results show them."""
-        return {"module_args": shown_options(self.spec.without_items(self.params), self.secrets)}
-
 
 def validate(spec: ModuleSpec, given: Params) -> Options:
     """Return the options of a task; `_list/items` validates the items of a list."""
-    constraints = {} if spec.option else spec.constraints
-    params, problems = validated(spec.options, constraints, given, names=spec.names)
-    return Options(spec, given, params, secrets_of(spec.own, params), "; ".join(problems))
+    params, problems = validated(spec.options, spec.constraints, given, spec.names)
+    secrets = Secrets(credentials_in(params))
+    if not spec.has_ledger:
+        params["ledger"] = ""  # none, on purpose
+    # Masking would change what has a credential in it.
+    parts: Params = {
+        spec.named(name): params[name] for name in spec.own.keys() - {*URLS, *spec.paths}
+    }
+    if spec.operation:
+        operation = spec.operation
+        names = [operation.path, operation.resource.name]
+        parts["the interface"] = [names, spec.own, spec.item_options]
+    problems += [
+        f"{place}: contains a credential of this task, which results, reports and the ledger would"
+        " mask; take it out, or use another credential"
+        for place, part in parts.items()
+        if secrets.is_in(part)
+    ]
+    return Options(spec, params, secrets, "; ".join(problems))
 
 
 def validated(
-    options: dict[str, Option],
+    options: Spec,
     constraints: Constraints,
     given: Params,
-    above: str = "",
-    is_open: bool = False,
-    names: Mapping[str, str] = _AS_THEY_ARE,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Params, list[str]]:
     """Return all options of an argument spec, and all faults, each with the name of its option.
 
-    Null means not given. `above`: the start of those names, such as `attributes.`; `is_open`:
-    whether there may be other options; `names`: those by which the user gives the options.
+    Null means not given. `names`: those by which the user gives the options.
     """
-    problems: list[str] = []
-    if not is_open:
-        unknown = [name for name in given if name not in options]
-        problems += _unknown(unknown, options, above)
+    faults = [*_unknown(given, options, "")]
     params: Params = {}
     for name, option in options.items():
+        place = names.get(name, name)
         value = given.get(name)
-        place = f"{above}{names.get(name, name)}"
-        variable = variable_of(option) if value is None else ""
-        if variable:
-            value = os.environ[variable]
-            place = variable
+        variable = variable_of(name)
+        if value is None and variable:
+            place, value = variable, os.environ[variable]
+        if value is None:
+            value = option.get("default")
         if value is not None:
-            params[name], faults = converted(option, value, name, place, is_open)
-            problems += faults
-            continue
-        default = option.get("default")
-        params[name] = None if default is None else copy(default)
-        if option.get("required"):
-            problems.append(_missing(place, option))
-    problems += _conflicts(constraints, params)
-    return params, problems
+            value = _converted(option, value, place, faults)
+        elif option.get("required"):
+            others = variables_of(name)
+            hint = f", or the environment variable {others[0]}" if others else ""
+            faults.append(f"{place}: is missing: set it{hint}")
+        params[name] = value
+    present = {name: value for name, value in params.items() if value is not None}
+    # Faults have been found, and only those across options are left.
+    spec = {name: dict(type="raw") for name in options} if faults else options
+    result = ArgumentSpecValidator(spec, **constraints).validate(present)
+    return params, faults + result.error_messages
 
 
-def variable_of(option: Option) -> str:
-    """Return the environment variable that sets an option, '' if none does.
+def _converted(
+    option: Option, value: Any, place: str, faults: list[str], is_open: bool = False
+) -> Any:
+    """Return a value in the type of its option, or as it is after adding its faults.
 
-    It is the first one that is not empty, because AWX exports empty ones.
-    """
-    names = option["fallback"][1] if "fallback" in option else ()
-    return next(filter(os.environ.get, names), "")
-
-
-def _unknown(names: list[str], options: dict[str, Option], above: str) -> Iterator[str]:
-    """Yield the faults of names that are no options, with the right ones."""
-    attributes = options.get("attributes", {}).get("options", {})
-    deeper = [name for name in names if name in attributes]
-    if deeper:
-        belong, them = ("belongs", "it") if len(deeper) == 1 else ("belong", "them")
-        yield f"{' and '.join(deeper)} {belong} under attributes; indent {them}"
-    for name in names:
-        if name not in deeper:
-            yield _no_option(f"{above}{name}", str(name), options)
-
-
-def _no_option(place: str, name: str, options: dict[str, Option]) -> str:
-    near = nearest(name, options)
-    if not near and place in INSTEAD:
-        return f"{place}: {INSTEAD[place]}"
-    hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(options))}"
-    return f"{printable(place)}: there is no such option ({hint})"
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name that was probably meant, '' if there is none.
-
-    It is the shortest one with all the letters in their order, such as `virtual_machines` for
-    `vms`, or a similar one.
-    """
-    lower = name.lower()
-    longer = [each for each in names if len(name) > 2 and _has_letters(iter(each), lower)]
-    similar = get_close_matches(lower, names, 1)
-    return min(longer, key=len, default="") or "".join(similar)
-
-
-def _has_letters(rest: Iterator[str], letters: str) -> bool:
-    return all(letter in rest for letter in letters)
-
-
-def _missing(place: str, option: Option) -> str:
-    if "fallback" not in option:
-        return f"{place}: is missing: set it"
-    variable = option["fallback"][1][0]
-    return f"{place}: is missing: set it, or the environment variable {variable}"
-
-
-def _conflicts(constraints: Constraints, params: Params) -> Iterator[str]:
-    for one, other in constraints.get("mutually_exclusive", ()):
-        if params[one] is not None and params[other] is not None:
-            yield f"{one}: cannot be given together with {other}"
-    for names in constraints.get("required_one_of", ()):
-        if all(params[name] is None for name in names):
-            yield f"{', '.join(names)}: one of these is needed"
-    for option, value, names in constraints.get("required_if", ()):
-        for name in names:
-            if params[option] == value and params[name] is None:
-                yield f"{name}: is needed with {option}: {value}"
-
-
-def converted(
-    option: Option, value: Any, name: str, place: str, is_open: bool = False
-) -> tuple[Any, list[str]]:
-    """Return the value in the type of its option, and its faults, each with its `place`.
-
-    Suboptions that are null are left out. If `is_open`, they are kept, and so are unknown ones.
+    `is_open`: whether dicts may have further keys.
     """
     try:
-        value = _in_type(option, value)
-    except (TypeError, ValueError) as error:
-        return value, [f"{place}: {_wrong_type(option, name, value, error)}"]
+        value = option["type"](value)
+    except TypeError as error:
+        faults.append(f"{place}: {error}")
+        return value
     if option.get("elements"):
-        return _converted_elements(option, value, name, place, is_open)
+        element = {**option, "type": option["elements"], "elements": None}
+        return [
+            _converted(element, part, f"{place}[{index}]", faults, is_open)
+            for index, part in enumerate(value)
+        ]
     if "options" in option:
-        params, problems = validated(option["options"], {}, value, f"{place}.", is_open)
-        in_order = (*value, *params)
-        found = {key: params[key] for key in in_order if params.get(key) is not None}
-        return {**value, **found} if is_open else found, problems
-    if "choices" in option and value not in option["choices"]:
-        return value, [f"{place}: {_no_choice(option, name, value)}"]
-    return value, []
-
-
-def _converted_elements(
-    option: Option, elements: list[Any], name: str, place: str, is_open: bool
-) -> tuple[list[Any], list[str]]:
-    element = {**option, "type": option["elements"], "elements": None}
-    values = []
-    problems = []
-    for index, part in enumerate(elements):
-        value, faults = converted(element, part, name, f"{place}[{index}]", is_open)
-        values.append(value)
-        problems += faults
-    return values, problems
-
-
-def _no_choice(option: Option, name: str, value: object) -> str:
-    choices = option["choices"]
-    near = nearest(str(value), choices)
-    hint = f". Did you mean {near}?" if near else ""
-    return f"must be one of {', '.join(choices)}, not {_shown_of(option, name, value)}{hint}"
-
-
-def _in_type(option: Option, value: Any) -> Any:
-    """Return the value in the type of its option; raise TypeError or ValueError."""
-    kind = "list of dicts" if option.get("elements") == "dict" else option["type"]
-    if callable(kind):
-        return kind(value)
-    return value if value.__class__ is _PLAIN.get(kind) else _CONVERT[kind](value)
-
-
-def _wrong_type(option: Option, name: str, value: object, error: Exception) -> str:
-    seen = _shown_of(option, name, value)
-    if option["type"] is SECONDS:
-        return f"{seen} is not a number of seconds"
-    expected = error if callable(option["type"]) else _NEEDS.get(option["type"], error)
-    return f"{expected}{_such_as(option)}, not {seen}"
-
-
-def _such_as(option: Option) -> str:
-    """Return an example of a dict with suboptions, or of a list of them; '' for another option."""
-    suboptions = option.get("options", {}).keys()
-    for example in EXAMPLES:
-        if example.keys() <= suboptions:
-            members = ", ".join(f"{key}: {value}" for key, value in example.items())
-            written = f"{{{members}}}"
-            return f" such as [{written}]" if option.get("elements") else f" such as {written}"
-    return ""
-
-
-def _whole_number(value: object) -> int:
-    found = number(value)
-    if not isinstance(found, int):
-        raise TypeError("must be a whole number")
-    return found
-
-
-def _path(value: object) -> str:
-    """Return a path; raise ValueError for characters that no file name has."""
-    path = os.path.expanduser(os.path.expandvars(text(value)))
-    if _IN_NO_PATH.search(path):
-        raise ValueError("must be without characters that no path can have")
-    return path
-
-
-def _list(value: Any) -> list[Any]:
-    """Return a list; a text is split at commas, and its parts are stripped.
-
-    ansible-core keeps the blanks, so that `base, nginx` would always name another class than
-    `nginx`.
-    """
-    if isinstance(value, bool):
-        raise TypeError
-    if not isinstance(value, str):
-        return list(check_type_list(value))
-    return [part for part in map(str.strip, value.split(",")) if part]
-
-
-def _list_of_dicts(value: object) -> list[object]:
-    if not isinstance(value, list):  # parts of a text are no dicts
-        raise TypeError
+        inner = option["options"]
+        if not is_open:
+            faults += _unknown(value, inner, f"{place}.")
+        return {
+            name: part
+            if part is None or name not in inner
+            else _converted(inner[name], part, f"{place}.{name}", faults, is_open)
+            for name, part in value.items()
+        }
+    if value not in option.get("choices", [value]):
+        choices = ", ".join(option["choices"])
+        faults.append(f"{place}: must be one of {choices}, not {shown(value)}")
     return value
 
 
-def _dict(value: Any) -> dict[Any, Any]:
-    found = check_type_dict(value)
-    if not isinstance(found, dict):  # a set, for example
-        raise TypeError
-    return found
+def converted(option: Option, value: Any, place: str, is_open: bool = False) -> Any:
+    """Return a value in the type of its option; raise InvalidInput.
+
+    `place`: how messages name it; `is_open`: whether dicts may have further keys.
+    """
+    faults: list[str] = []
+    value = _converted(option, value, place, faults, is_open)
+    if faults:
+        raise InvalidInput("; ".join(faults))
+    return value
 
 
-# Values of these classes need no conversion.
-_PLAIN = {"str": str, "bool": bool, "list": list, "dict": dict}
-_CONVERT: dict[str, Callable[[Any], object]] = {
-    "str": text,
-    "bool": boolean,
-    "int": _whole_number,
-    "float": number,
-    "path": _path,
-    "list": _list,
-    "list of dicts": _list_of_dicts,
-    "dict": _dict,
-}
-# Why a value cannot be converted; the errors of the other types explain it.
-_NEEDS = {"bool": "must be true or false", "dict": "must be a dict", "list": "must be a list"}
+def _unknown(names: Iterable[str], options: Spec, above: str) -> Iterator[str]:
+    """Yield the faults of names that are no options, with the right ones."""
+    attributes = options.get("attributes", {}).get("options", {})
+    for name in [name for name in names if name not in options]:
+        near = nearest(str(name), options)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(options))}"
+        fault = f"there is no such option ({hint})"
+        if name in attributes:
+            fault = "belongs under attributes; indent it"
+        yield f"{printable(f'{above}{name}')}: {fault}"
 
 
-def _shown_of(option: Option, name: str, value: object) -> str:
-    """Return a value for a message, or only its kind if it may be a credential."""
-    return _kind(value) if option.get("no_log", is_credential_name(name)) else shown(value)
-
-
-def shown(value: object) -> str:
-    """Return a value for a message, or only its kind if it is long or has parts."""
-    if isinstance(value, (list, dict)):
-        return _kind(value)
-    # `default` is for a date, or bytes.
-    written = printable(json.dumps(value, ensure_ascii=False, default=str))
-    return written if len(written) <= _LONGEST_SHOWN else _kind(value)
-
-
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), "null")
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the name that was probably meant, a longer or a similar one, '' if there is none."""
+    lower = name.lower()
+    longer = [other for other in names if len(lower) > 2 and lower in other]
+    return min(longer or get_close_matches(lower, names, 1), key=len, default="")

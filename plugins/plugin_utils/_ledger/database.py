@@ -6,67 +6,54 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Iterable, Protocol, Sequence, Tuple, Union
 
-from .entries import Kind, Use, Waiting
-
 Value = Union[str, int, float, None]
-# SQL, and the values in place of its `?`.
+# SQL of the module `sql`, and the values in place of its `?`.
 Statement = Tuple[str, Sequence[Value]]
 Row = Tuple[Any, ...]  # one value for each column of the statement
+
+
+class Write(IntEnum):
+    """The purpose of a write, which decides how it is committed; each demands more than the last."""
+
+    # An outcome: survives the death of this process.
+    OUTCOME = 1
+    # A further lease of an intent: on disk before the write returns.
+    RENEWAL = 2
+    # An intent, likewise.
+    BEGIN = 3
+    # All of it takes effect or nothing, after all other writers have committed.
+    EDIT = 4
 
 
 class Database(Protocol):
     """One connection to the database of a ledger; every method raises LedgerError."""
 
-    where: str  # the ledger in messages, without a password
+    # The ledger in messages, and in the mark of the other end of a move; without a password.
+    where: str
     shown: str  # the ledger in commands, '' if its URL has a password
-    file: str  # the real path of the SQLite file, '' on PostgreSQL
-    # The SQL type of a column that numbers rows in the order of insertion.
-    number: str
-    # Keeps others from writing entries until the end of a transaction; '' if each one does so.
-    lock_entries: str
-    waiting: Waiting  # for other tasks
+    # Lets the next row of the history follow rows that were copied; '' if it does so anyway.
+    continue_numbers: str
+    # Seconds for which a write is tried again while the database is away.
+    tried_for: float
 
-    def tables(self) -> set[str]:
-        """Return the names of the ledger tables that exist."""
+    def has_tables(self) -> bool:
+        """Return whether there is a ledger."""
 
-    def place(self) -> str:
-        """Return the place of this ledger for the mark of another one: a file, or a schema."""
+    def create(self, statements: Iterable[Statement]) -> None:
+        """Create the tables in one transaction; no effect if another process was first."""
 
-    def use(self) -> Use:
-        """Return where this process uses the ledger file, an empty Use on PostgreSQL."""
+    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
+        """Return the rows of statements, which read one snapshot."""
 
-    def is_older(self) -> bool:
-        """Return whether the file lacks writes that it had when it was last used in this place."""
-
-    def lacks_note(self) -> bool:
-        """Return whether nothing tells how many writes the file had when it was last used here."""
-
-    def check(self) -> None:
-        """Check the file of a ledger, and prepare it unless it is open for reading only."""
-
-    def create(self, statements: Iterable[Statement]) -> bool:
-        """Create the tables in one transaction; return False if it had no effect."""
-
-    def require_privileges(self) -> None:
-        """Raise LedgerError if this user could not record a request."""
-
-    def lock(self, number: int, wait: bool) -> bool:
-        """Take the lock of this number, after a wait if need be; return False without `wait`."""
-
-    def unlock(self, number: int) -> None:
-        """Release the lock of this number, if it is held."""
-
-    def execute(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Return the rows of one statement."""
-
-    def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
+    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
         """Execute statements in one transaction; return how many rows each of them changed.
 
-        Kind.EDIT has no effect if one of them changes no row. Raises Unanswered if PostgreSQL may
+        Write.EDIT has no effect if one of them changes no row. Raises LedgerAway if PostgreSQL may
         have committed the transaction all the same.
         """
 
     def close(self) -> None:
-        """Close the connection and release its locks."""
+        """Close the connection."""

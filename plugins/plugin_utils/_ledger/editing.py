@@ -2,308 +2,231 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Adopts, corrects and forgets entries, one or many in one transaction; nothing is sent."""
+"""Adopts, settles, corrects and forgets entries, one or many in one transaction; nothing is sent.
+
+An edit with `changed_at` applies only to an entry that has not changed since then. Nobody edits an
+entry while its lease runs. A machine is recorded as present only with an id. An entry that is done
+keeps every field that the edit lacks, and its id until it was forgotten. A row of ledger_info that
+nobody changed is left alone, whatever is in it. What the report of a run says is recorded where the
+ledger has nothing or a doubt; the rest is named and left.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Iterable
+from dataclasses import replace
 
-from ...module_utils._errors import NOT_SENT, ServicesError, listing
-from ...module_utils._fields import Params, json_differences
-from ...module_utils._list.items import Faults, place_of, validated_item
-from ...module_utils._resources import KEYS
+from ...module_utils._errors import NOT_SENT, ServicesError
+from ...module_utils._list.items import Faults, merged, place_of, validated_item
+from ...module_utils._resources.planning import ENVELOPE, require_name
+from ...module_utils._resources.resources import RESOURCES
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
-from ...module_utils._task.specs import LEDGER_ENTRIES, LEDGER_ENTRY
-from .adding import without_contradicted
-from .adopting import (
-    BY_EDIT,
-    KINDS,
-    RECORDED_IN_DOUBT,
-    SETTLED_ABSENT,
-    SETTLED_PRESENT,
-    UNCHANGED,
-    Edit,
-    Item,
-    edit_of,
-    item_of,
+from ...module_utils._task.specs import IN_DOUBT, LEDGER_ENTRY
+from ...module_utils._values import Asset, Params, prune
+from .checks import (
+    recordable,
+    require_as_seen,
+    require_same_id,
+    require_shown,
+    taken_ids,
 )
+from .database import Write
 from .entries import (
     ABSENT,
     DONE,
-    INTENT,
     STATES_IN_DOUBT,
     Change,
-    Ended,
     Entry,
+    HistoryRow,
     Key,
-    Kind,
     LedgerError,
+    stamped,
+    state_of,
 )
-from .store import Ledger
-from .tables import like
+from .ledger import Ledger
 
+LEFT = "left"
+# The kinds of edits.
+KINDS = (
+    "adopted",
+    "settled_present",
+    "settled_absent",
+    "corrected",
+    "forgotten",
+    "unchanged",
+    IN_DOUBT,
+    LEFT,
+)
 # Keys of an entry from ledger_info or from_csv that no edit needs.
-_UNUSED = {"sent", "options", "began_at", "by", "run", "trace_id", "history", "settle", "line"}
+_UNUSED = ("sent", "began_at", "by", "run", "lease_until", "history", "settle", "line")
 
 
-@dataclass(frozen=True)
-class Editor:
-    """Edits a ledger for one task; in check mode nothing is written."""
+def edit_entries(
+    ledger: Ledger,
+    params: Params,
+    secrets: Secrets,
+    run: str = "",
+    check_mode: bool = False,
+) -> Returned:
+    """Edit the given entries, or the one that the options name, and return the result.
 
-    ledger: Ledger
-    secrets: Secrets
-    check_mode: bool = False
-    run: str = ""  # of Ansible
-
-    def edit_entry(self, params: Params) -> Returned:
-        """Edit one entry and return the result of ledger_entry; raise ServicesError."""
-        item = item_of(0, params, params)
-        (edit,) = self._edit_all([item], Faults(LEDGER_ENTRY))
-        after = edit.after
-        title = printable(f"ledger entry of {edit.key.resource} {edit.key.name}")
-        return dict(
-            changed=edit.has_effect,
-            outcome=NOT_SENT,
-            asset=(after.asset or None) if after else None,
-            edit=edit.kind,
-            entry_state=_state_of(after),
-            sent=after.sent if after else None,
-            changed_at=after.changed_at if after else None,
-            diff=dict(
-                before=_compared(edit.before),
-                after=_compared(after),
-                before_header=title,
-                after_header=title,
-            ),
-            **_warnings([edit], self.ledger),
-        )
-
-    def edit_entries(self, params: Params, only_adds: bool = False) -> Returned:
-        """Edit a list of entries and return the result of ledger_entries; raise ServicesError.
-
-        `only_adds`: as in Item.
-        """
-        faults = Faults(LEDGER_ENTRIES)
-        items = [item._replace(only_adds=only_adds) for item in _items(params, faults)]
-        edits = self._edit_all(items, faults)
-        names: dict[str, list[str]] = {kind: [] for kind in KINDS}
-        for edit in edits:
-            names.setdefault(edit.kind, []).append(edit.key.name)
-        counts = {kind: len(found) for kind, found in names.items()}
-        counts["in_doubt"] = self.ledger.count_in_doubt()
-        if self.check_mode:
-            counts["in_doubt"] -= counts[SETTLED_PRESENT] + counts[SETTLED_ABSENT]
-            counts["in_doubt"] += counts.get(RECORDED_IN_DOUBT, 0)
-        del names[UNCHANGED]
-        names["in_doubt"] = [edit.key.name for edit in edits if _is_left_in_doubt(edit)]
-        return dict(
-            changed=any(edit.has_effect for edit in edits),
-            outcome=NOT_SENT,
-            counts=counts,
-            names=names,
-            diff=_diff_of_list(edits),
-            **_warnings(edits, self.ledger),
-        )
-
-    def _edit_all(self, items: list[Item], faults: Faults) -> list[Edit]:
-        """Edit all entries, or none; raise InvalidInput with all faults, or LedgerError.
-
-        Waits for tasks that are working on an asset, except in check mode. The user asked for the
-        edits of the entries as they were before that wait, so a change during it is a LedgerError.
-        """
-        ledger = self.ledger
-        for base_url in {item.key.base_url for item in items}:
-            ledger.require_same_url(base_url)
-        typed = [item for item in items if not item.only_adds]
-        _add_repeated(typed, faults)
-        _add_taken(ledger, typed, faults)
-        before = _entries_of(ledger, [item.key for item in items])
-        edits = self._decide(items, before, faults)
-        if self.check_mode:
-            return edits
-        in_flight = sorted(key for key, entry in before.items() if _state_of(entry) == INTENT)
-        with ExitStack() as locks:
-            # In the same order everywhere, so that two tasks do not wait for each other.
-            for key in in_flight:
-                locks.callback(ledger.release, key)
-                ledger.lock(key, wait=True)
-            if in_flight:
-                now = {**before, **_entries_of(ledger, in_flight)}
-                edits = self._decide(items, now, faults)
-                for edit in edits:
-                    if edit.has_effect and edit.before != before[edit.key]:
-                        raise _overtaken(edit.key, before[edit.key], edit.before)
-            return self._write(edits)
-
-    def _decide(
-        self, items: list[Item], entries: dict[Key, Entry | None], faults: Faults
-    ) -> list[Edit]:
-        """Return the edit of each entry; raise InvalidInput with all faults."""
-        edits = []
-        for item in items:
-            try:
-                edits.append(edit_of(item, entries[item.key], self.secrets))
-            except ServicesError as error:
-                faults.add(item.number, item.given, error.msg)
-        faults.raise_if_any()
-        return without_contradicted(self.ledger, items, edits)
-
-    def _write(self, edits: list[Edit]) -> list[Edit]:
-        """Write all edits, or none; return them as they were written; raise LedgerError."""
-        changes = [_change_of(edit, self.run) for edit in edits if edit.has_effect]
-        if not changes:
-            return edits
-        entries: dict[Key, Entry | None] = {}
-        for change, written in zip(changes, self.ledger.write(changes, Kind.EDIT)):
-            if written is None:
-                now = self.ledger.get(change.key)
-                raise _overtaken(change.key, change.before, now)
-            entries[change.key] = written.after
-        return [edit._replace(after=entries.get(edit.key, edit.after)) for edit in edits]
-
-
-def _is_left_in_doubt(edit: Edit) -> bool:
-    return edit.kind == UNCHANGED and _state_of(edit.after) in STATES_IN_DOUBT
-
-
-def _items(params: Params, faults: Faults) -> list[Item]:
-    """Return the valid items of a list; adds the faults of the others."""
-    items = []
-    for number, given in enumerate(params["entries"]):
+    `params`: the options, and for the entries of a report `reported_at`, when its run ended; `run`
+    names the run of Ansible. Raises ServicesError.
+    """
+    reported_at = params.get("reported_at", "")
+    given = params["entries"]
+    faults = Faults(LEDGER_ENTRY, is_list=given is not None)
+    if given is None:
+        given = [{name: params[name] for name in LEDGER_ENTRY.item_options}]
+    numbers: dict[Key, int] = {}
+    wanted: dict[Key, Params] = {}
+    for number, item in enumerate(given):
         try:
-            items.append(item_of(number, given, _options(given, params["base_url"])))
+            key, options = _wanted(item)
         except ServicesError as error:
-            faults.add(number, given, error.msg)
-    return items
-
-
-def _options(given: object, base_url: str | None) -> Params:
-    """Return the options of an item, which may be one of ledger_info; raise ServicesError."""
-    if isinstance(given, dict):
-        used = {"base_url": base_url}
-        for name, value in given.items():
-            if name not in _UNUSED and value is not None:
-                used[name] = value
-        return validated_item(LEDGER_ENTRIES, used)
-    return validated_item(LEDGER_ENTRIES, given)
-
-
-def _add_repeated(items: list[Item], faults: Faults) -> None:
-    """Add the faults of items that are for one entry, or that give one id to two."""
-    by_key: dict[Key, Item] = {}
-    by_id: dict[tuple[str, str, str], Item] = {}
-    for item in items:
-        same_key = by_key.setdefault(item.key, item)
-        if same_key is not item:
-            same = place_of(same_key.number, same_key.given)
-            faults.add(item.number, item.given, f"is the same entry as {same}")
-        # Nobody fills in the id of an item in state done: it is a row of a listing.
-        elif item.asset_id and item.state not in (ABSENT, DONE):
-            same_id = by_id.setdefault((*item.key[:2], item.asset_id), item)
-            if same_id is not item:
-                fault = f"asset: its id is also given for {same_id.key.name}"
-                faults.add(item.number, item.given, fault)
-
-
-def _add_taken(ledger: Ledger, items: list[Item], faults: Faults) -> None:
-    """Add the faults of items whose id is recorded for another name."""
-    groups: dict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
-    for item in items:
-        if item.asset_id and item.state != ABSENT and KEYS[item.key.resource] != "id":
-            groups[item.key.base_url, item.key.resource][item.asset_id] = item
-    edited = {item.key for item in items}
-    for (base_url, resource), by_id in groups.items():
-        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
-        if len(by_id) == 1:  # a loop would read all of a large ledger each time
-            where["asset LIKE ?"] = (like(*by_id),)
-        for key, entry in ledger.entries(where):
-            taken = by_id.get(str(entry.asset.get("id")))
-            if taken and key not in edited:
-                fault = f"asset: its id, {entry.asset['id']}, is recorded for {key.name}"
-                faults.add(taken.number, taken.given, fault)
-
-
-def _entries_of(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry | None]:
-    """Return the entry of each key."""
-    names: dict[tuple[str, str], list[str]] = defaultdict(list)
-    entries: dict[Key, Entry | None] = dict.fromkeys(keys)
-    for key in entries:
-        names[key.base_url, key.resource].append(key.name)
-    for (base_url, resource), some in names.items():
-        for name, entry in ledger.get_many(base_url, resource, some).items():
-            entries[Key(base_url, resource, name)] = entry
-    return entries
-
-
-def _change_of(edit: Edit, run: str) -> Change:
-    ended = Ended(
-        _state_of(edit.before),
-        _state_of(edit.after),
-        run=run,
+            faults.add(number, item, error.msg)
+            continue
+        same = numbers.setdefault(key, number)
+        if same != number:
+            faults.add(number, item, f"is the same entry as {place_of(same, given[same])}")
+        wanted[key] = options
+    edits, problems = _edits(ledger, wanted, secrets, reported_at)
+    for key, problem in problems.items() if not reported_at else ():
+        faults.add(numbers[key], given[numbers[key]], problem)
+    faults.raise_if_any()
+    changed = [edit for edit in edits if edit.after != edit.before]
+    if changed and not check_mode:
+        _write(ledger, changed, run, reported_at)
+    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for edit in edits:
+        names[_kind(edit)].append(edit.key.name)
+    names[LEFT] = [f"{key.name} ({problem})" for key, problem in problems.items()]
+    return dict(
+        changed=bool(changed),
         outcome=NOT_SENT,
-        message=BY_EDIT,
-    )
-    after = edit.after._replace(by="", run=run) if edit.after else None
-    return Change(edit.key, edit.before, after, ended)
-
-
-def _overtaken(key: Key, before: Entry | None, now: Entry | None) -> LedgerError:
-    """Return the error that another task has changed the entry since it was read."""
-    state = _state_of(now)
-    who = "another task changed it"
-    if state == INTENT:
-        who = "another task began to work on it"
-    elif _state_of(before) == INTENT:
-        who = "the task that was working on it finished"
-    return LedgerError(
-        f"{key.resource} {printable(key.name)}: {who} meanwhile, and its entry is now {state}. Look"
-        " at it again with infrastructure.services.ledger_info before you run this task again"
+        counts={kind: len(found) for kind, found in names.items()},
+        names={kind: found for kind, found in names.items() if kind != "unchanged"},
+        diff={
+            "before": {_title(edit): _shown(edit.before) for edit in changed if edit.before},
+            "after": {_title(edit): _shown(edit.after) for edit in changed if edit.after},
+        },
     )
 
 
-def _state_of(entry: Entry | None) -> str:
-    return entry.state if entry else ABSENT
+def _title(edit: Change) -> str:
+    return printable(" ".join(edit.key))
 
 
-def _compared(entry: Entry | None) -> dict[str, object]:
-    return dict(state=entry.state, sent=entry.sent, asset=entry.asset) if entry else {}
+def _shown(entry: Entry) -> Params:
+    """Return the parts of an entry that a diff shows."""
+    shown: Params = prune(dict(state=entry.state, sent=entry.sent, asset=entry.asset))
+    return shown
 
 
-def _diff_of_list(edits: list[Edit]) -> dict[str, dict[str, str]]:
-    """Return the fields that changed, a line for each entry that had or has some."""
-    diff: dict[str, dict[str, str]] = {"before": {}, "after": {}}
+def _wanted(item: object) -> tuple[Key, Params]:
+    """Return the key of an item and its options; raise ServicesError if they are not valid."""
+    if isinstance(item, dict):
+        item = {name: value for name, value in item.items() if name not in _UNUSED}
+    options = validated_item(LEDGER_ENTRY, item)
+    option = RESOURCES[options["resource"]].key
+    name = options[option] or ""
+    require_name(option, name)
+    return Key(options["resource"], name), options
+
+
+def _edits(
+    ledger: Ledger, wanted: dict[Key, Params], secrets: Secrets, reported_at: str
+) -> tuple[list[Change], dict[Key, str]]:
+    """Return the edits that options ask for, and why others are not valid or forbidden."""
+    edits: dict[Key, Change] = {}
+    problems: dict[Key, str] = {}
+    for resource in RESOURCES:
+        names = [key.name for key in wanted if key.resource == resource]
+        recorded = ledger.find(resource, names).entries
+        rows = ledger.history(resource, names) if reported_at else {}
+        for key in (Key(resource, name) for name in names):
+            before, options = recorded.get(key.name), wanted[key]
+            after: Entry | None
+            try:
+                if reported_at and options["state"] in STATES_IN_DOUBT:
+                    after = before or Entry(options["state"], {}, {}, began_at=reported_at)
+                else:
+                    after = entry_after(key, before, options, secrets)
+                if after != before:
+                    _require_nothing_later(rows.get(key.name, []), reported_at)
+                edits[key] = Change(Write.EDIT, key, before, after)
+            except ServicesError as error:
+                problems[key] = error.msg
+    for key, problem in taken_ids(ledger, edits).items():
+        problems[key] = f"asset: {problem}"
+    return [edits[key] for key in wanted if key in edits and key not in problems], problems
+
+
+def _require_nothing_later(rows: list[HistoryRow], reported_at: str) -> None:
+    """Raise ServicesError if an asset changed after the run of a report."""
+    for row in rows:
+        if row.at > reported_at:
+            raise ServicesError(f"it became {row.to_state} at {row.at}, after that run")
+
+
+def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secrets) -> Entry | None:
+    """Return the entry that an edit leaves, None for none; raise ServicesError if it is forbidden."""
+    state, changed_at = options["state"], options["changed_at"]
+    asset: Asset = options["asset"] or {}
+    is_seen = before and changed_at in (None, before.changed_at)
+    if before and is_seen and state == before.state and asset == before.asset:
+        return before  # a row of a listing that nobody changed
+    require_as_seen(before, changed_at)
+    if state != ABSENT:
+        asset = recordable(key, asset, secrets)
+    if before and asset and (state == ABSENT or before.state == DONE):
+        require_same_id(before, asset)
+    if state == ABSENT:
+        return None
+    if before is None:
+        require_shown(RESOURCES[key.resource].key, key.name)
+        return Entry(DONE, {}, {**dict.fromkeys(ENVELOPE), **asset})
+    if before.state != DONE:
+        sent = {name: before.sent.get(name) for name in ENVELOPE}
+        return before._replace(state=DONE, asset=merged(sent, asset))
+    return _corrected(before, asset)
+
+
+def _corrected(before: Entry, asset: Asset) -> Entry:
+    """Return an entry that is done with the given fields of its asset; it loses none."""
+    corrected = merged(before.asset, {**asset, "id": before.asset.get("id") or asset["id"]})
+    if corrected == before.asset:
+        return before
+    sent = merged(before.sent, {"attributes": asset.get("attributes")}) if before.sent else {}
+    return before._replace(sent=sent, asset=corrected)
+
+
+def _kind(edit: Change) -> str:
+    """Return what an edit does to its entry."""
+    if edit.before == edit.after:
+        return IN_DOUBT if state_of(edit.after) in STATES_IN_DOUBT else "unchanged"
+    if edit.before is None:
+        return "adopted" if state_of(edit.after) == DONE else IN_DOUBT
+    if edit.before.state == DONE:
+        return "corrected" if edit.after else "forgotten"
+    return "settled_present" if edit.after else "settled_absent"
+
+
+def _write(ledger: Ledger, edits: list[Change], run: str, reported_at: str) -> None:
+    """Write all edits or none; raise LedgerError.
+
+    What a report says was so when its run ended, so the report of a later run still counts.
+    """
+    changes = []
     for edit in edits:
-        before = _compared(edit.before)
-        after = _compared(edit.after)
-        if edit.before is None:
-            after.pop("sent", None)  # made of the asset
-        changed = json_differences(before or None, after or None, absent="null")
-        for side, value in (("before", 1), ("after", 2)):
-            fields = [f"{each[0]} {each[value]}" for each in changed if each[value] != "null"]
-            if fields:
-                name = f"{edit.key.resource} {edit.key.name} at {edit.key.base_url}"
-                diff[side][name] = ", ".join(fields)
-    return diff
-
-
-def _warnings(edits: list[Edit], ledger: Ledger) -> dict[str, list[str]]:
-    """Return warnings about edits whose effect may surprise."""
-    told: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for edit in edits:
-        about = edit.reason
-        if edit.taken:
-            about = f"{', '.join(edit.taken)} recorded as sent, since asset has no such field."
-        elif not about and edit.before is None and edit.after is None:
-            where = f"{edit.key.base_url} in {ledger.where}"
-            about = f"no entry of this name for {where}; nothing was removed."
-        if about:
-            told[edit.key.resource, about].append(edit.key.name)
-    warnings = [
-        printable(f"{resource} {listing(names)}: {what}")
-        for (resource, what), names in told.items()
-    ]
-    return {"warnings": warnings} if warnings else {}
+        after = edit.after and edit.after._replace(by="", run=run, changed_at="")
+        states = state_of(edit.before), state_of(after)
+        row = HistoryRow(*states, at=reported_at, run=run, message="by ledger_entry")
+        changes.append(stamped(replace(edit, after=after, row=row)))
+    if not all(ledger.write(changes)):
+        ledger.refresh()
+        raise LedgerError(
+            f"{ledger.where}: another task changed one of these entries at the same time, so"
+            " nothing was recorded. Look at them again with infrastructure.services.ledger_info"
+            " before you run this again"
+        )

@@ -2,101 +2,239 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lists the entries of the ledger, above all those in doubt; changes nothing."""
+"""Lists the entries of the ledger, above all those in doubt, with the commands that settle them.
+
+`shown`: the ledger in commands, '' if its URL has a password, so that they rely on a variable.
+"""
 
 from __future__ import annotations
 
+import csv
 import fnmatch
+import io
+import json
+import os
 import re
-from itertools import groupby
+import shlex
 from typing import Any
 
-from ...module_utils._errors import NOT_SENT
-from ...module_utils._fields import Params, prune
-from ...module_utils._http.urls import recorded_url
-from ...module_utils._resources import KEYS
-from ...module_utils._resources.virtual_machine import VIRTUAL_MACHINE
+from ...module_utils._errors import NOT_SENT, InvalidInput
+from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
+from ...module_utils._secrets import printable
 from ...module_utils._task.specs import IN_DOUBT
-from .commands import settling
-from .entries import DONE, STATES, STATES_IN_DOUBT, Entry, Key
-from .store import Ledger
+from ...module_utils._values import Params
+from .entries import (
+    ABSENT,
+    INTENT,
+    STATES,
+    STATES_IN_DOUBT,
+    Entry,
+    Key,
+    is_running,
+)
+from .ledger import Ledger
+from .location import playbook_command
+
+# The columns of a CSV file.
+_WRITTEN = ("resource", "name", "state", "since", "id", "address")
+# A word, an integer, an address or a UUID, which a spreadsheet keeps.
+_PLAIN = re.compile(
+    r"[^\W\d]\w*([.-]\w+)*|0|[1-9]\d{0,14}|\d{1,3}(\.\d{1,3}){3}"
+    r"|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}",
+)
 
 
 def list_entries(ledger: Ledger, params: Params) -> Returned:
-    """Return the result of ledger_info: the entries that match the filters, and counts by state.
+    """Return the result of ledger_info: the entries that match the filters, or a summary of them.
 
-    Raises InvalidInput or LedgerError.
+    Raises LedgerError, or InvalidInput for an option that needs the entries of a summary.
     """
-    name = re.compile("|".join(map(fnmatch.translate, params["names"] or ["*"])))
-    found = ledger.entries(_filters(params), lambda text: name.match(text) is not None)
-    history = _history(ledger, [key for key, _entry in found]) if params["history"] else {}
-    counts = dict.fromkeys(STATES, 0)
-    entries = []
-    for key, entry in found:
-        counts[entry.state] += 1
-        entries.append({**_listed(key, entry), **settling(ledger.shown, key, entry)})
-        if params["history"]:
-            entries[-1]["history"] = history.get(key, [])
+    found = _summary(ledger, params) if params["summary"] else _listing(ledger, params)
     return dict(
         changed=False,
         outcome=NOT_SENT,
-        entries=entries,
-        counts=counts,
+        **found,
         ledger=ledger.where,
-        ledger_id=ledger.ledger_id or None,
+        ledger_id=ledger.header.ledger_id or None,
+        base_url=ledger.header.base_url or None,
+        serial=ledger.serial().number,
         exists=not ledger.is_new,
     )
 
 
-def _history(ledger: Ledger, keys: list[Key]) -> dict[Key, list[dict[str, Any]]]:
-    """Return how the attempts of the assets ended; `keys` are sorted."""
-    shown = {}
-    for (base_url, resource), group in groupby(keys, lambda key: (key.base_url, key.resource)):
-        history = ledger.history(base_url, resource, [key.name for key in group])
-        for name, rows in history.items():
-            key = Key(base_url, resource, name)
-            shown[key] = [dict(row._asdict(), trace_id=row.trace_id or None) for row in rows]
-    return shown
+def _listing(ledger: Ledger, params: Params) -> Returned:
+    """Return the entries that match the filters, and how many there are by state."""
+    name = re.compile("|".join(map(fnmatch.translate, params["names"] or ["*"])))
+    counts = dict.fromkeys(STATES, 0)
+    entries = []
+    in_flight = []
+    for key, entry in ledger.entries(*_conditions(params)):
+        if not name.match(key.name):
+            continue
+        listed = {**_listed(key, entry), **settling(ledger.shown, key, entry)}
+        if is_running(entry):
+            in_flight.append(listed)
+        if not (is_running(entry) and _hides_running(params)):
+            counts[entry.state] += 1
+            entries.append(listed)
+    for resource in RESOURCES.values() if params["history"] else ():
+        named = {
+            entry[resource.key]: entry for entry in entries if entry["resource"] == resource.name
+        }
+        rows = ledger.history(resource.name, named)
+        for name, listed in named.items():
+            listed["history"] = [row._asdict() for row in rows[name]]
+    in_doubt = [entry["began_at"] for entry in entries if "settle" in entry]
+    return dict(
+        entries=entries,
+        counts=counts,
+        in_flight=in_flight,
+        oldest_in_doubt=min(in_doubt, default=None),
+    )
 
 
-def _filters(params: Params) -> dict[str, tuple[str, ...]]:
-    """Return the SQL conditions of the filters, with their values."""
-    where: dict[str, tuple[str, ...]] = {}
-    if params["base_url"]:
-        where["base_url = ?"] = (recorded_url("base_url", params["base_url"]),)
-    if params["resource"]:
-        where["resource = ?"] = (params["resource"],)
+def _summary(ledger: Ledger, params: Params) -> Returned:
+    """Return how many entries match the filters by state, as the database counts them."""
+    needed = [name for name in ("names", "history", "file", "table") if params[name]]
+    if needed:
+        raise InvalidInput(
+            "summary", f"counts entries without reading them: leave out {' and '.join(needed)}"
+        )
+    counts = dict.fromkeys(STATES, 0)
+    in_doubt = []
+    for count in ledger.counts(*_conditions(params)):
+        if not (count.is_running and _hides_running(params)):
+            counts[count.state] += count.number
+        if count.state in STATES_IN_DOUBT and not count.is_running:
+            in_doubt.append(count.oldest)
+    return dict(counts=counts, oldest_in_doubt=min(in_doubt, default=None))
+
+
+def _hides_running(params: Params) -> bool:
+    """Return whether only what is in doubt is wanted, which a request in flight is not."""
+    states = params["states"] or ()
+    return IN_DOUBT in states and INTENT not in states
+
+
+def _conditions(params: Params) -> tuple[str, list[str]]:
+    """Return the SQL conditions of the filters, and their values."""
     states = set(params["states"] or ())
-    if IN_DOUBT in states:
-        states.remove(IN_DOUBT)
-        states.update(STATES_IN_DOUBT)
-    if states:
-        where[f"state IN ({', '.join('?' * len(states))})"] = tuple(states)
-    if params["run"]:
-        where["run = ?"] = (params["run"],)
-    if params["changed_since"]:
-        where["changed_at >= ?"] = (params["changed_since"],)
-    return where
+    wanted = states - {IN_DOUBT} | (set(STATES_IN_DOUBT) if IN_DOUBT in states else set())
+    conditions = {
+        "resource = ?": [params["resource"]],
+        f"state IN ({', '.join('?' * len(wanted))})": sorted(wanted),
+        "run = ?": [params["run"]],
+        "changed_at >= ?": [params["changed_since"]],
+    }
+    given = {condition: values for condition, values in conditions.items() if any(values)}
+    return " AND ".join(given), [value for values in given.values() for value in values]
 
 
 def _listed(key: Key, entry: Entry) -> dict[str, Any]:
     """Return an entry as results show it."""
-    option = KEYS.get(key.resource, "name")
-    shown: dict[str, Any] = {"base_url": key.base_url, "resource": key.resource, option: key.name}
-    shown.update(entry._asdict(), asset=entry.asset or None, trace_id=entry.trace_id or None)
-    del shown["revision"]
-    return dict(shown, options=_options(key, entry))
+    return {
+        "resource": key.resource,
+        RESOURCES[key.resource].key: key.name,
+        "state": entry.state,
+        "sent": entry.sent,
+        "asset": entry.asset or None,
+        "began_at": entry.began_at,
+        # Nobody settles what was in flight when somebody looked at the service.
+        "changed_at": None if is_running(entry) else entry.changed_at,
+        "by": entry.by,
+        "run": entry.run,
+        "lease_until": entry.lease_until or None,
+    }
 
 
-def _options(key: Key, entry: Entry) -> Params:
-    """Return the options with which the asset's module would find nothing to change."""
-    if key.resource != VIRTUAL_MACHINE.operation.resource:
-        asset = {name: value for name, value in entry.asset.items() if name != "id"}
-        same = prune(asset) if entry.state == DONE else None
-        return {"id": key.name, "body": same or entry.sent}
-    options: Params = {"name": key.name, "attributes": {}}
-    for name, value in (entry.sent.get("attributes") or {}).items():
-        option = "attributes" if name in VIRTUAL_MACHINE.attributes else "extra_attributes"
-        options.setdefault(option, {})[name] = value
-    return options
+def settle_commands(shown: str) -> list[str]:
+    """Return the commands that write a file of all doubts, and that record it."""
+    return [
+        f"{playbook_command(shown, 'in_doubt')} -e file=in_doubt.csv",
+        settle_command(shown, "in_doubt.csv"),
+    ]
+
+
+def settle_command(shown: str, file: str) -> str:
+    """Return the command that records a file after the user has filled it in."""
+    return f"{playbook_command(shown, 'settle')} -e {shlex.quote(f'file={file}')}"
+
+
+def settling(shown: str, key: Key, entry: Entry) -> dict[str, list[str]]:
+    """Return the commands that settle an entry in doubt, as the key `settle` of a result.
+
+    The first one records the asset once its id and address are filled in; the second one removes
+    the entry. There are none for a role, or for a name that Ansible would template.
+    """
+    if entry.state not in STATES_IN_DOUBT or is_running(entry):
+        return {}
+    if key.resource != VIRTUAL_MACHINE.name or "{" in key.name + shown:
+        return {"settle": []}
+    ledger = {"ledger": shown} if shown else {}
+    given = {**ledger, "resource": key.resource, "name": key.name, "changed_at": entry.changed_at}
+    edits = ({"asset": {"id": "ID", "attributes": {"ip": "ADDRESS"}}}, {"state": ABSENT})
+    return {
+        "settle": [
+            "ansible localhost -m infrastructure.services.ledger_entry -a "
+            + shlex.quote(json.dumps({**given, **edit}))
+            for edit in edits
+        ]
+    }
+
+
+def require_new_file(file: str) -> None:
+    """Raise InvalidInput for a file of another kind, or one that people may have filled in."""
+    if not file.endswith((".csv", ".json")):
+        raise InvalidInput("file", f"{printable(file)} must end in .csv or .json")
+    if os.path.lexists(file) and (not os.path.isfile(file) or os.path.getsize(file)):
+        raise InvalidInput(
+            "file",
+            f"{printable(file)} exists and is not empty, so it was not overwritten. Give another"
+            " name, or remove it",
+        )
+
+
+def write_entries(file: str, entries: list[Params], delimiter: str = ",") -> None:
+    """Write entries of ledger_info to a new or empty file; a new one has mode 0600.
+
+    A CSV file has the columns that settle an entry, a JSON file has all values. Raise InvalidInput.
+    """
+    require_new_file(file)
+    if file.endswith(".json"):
+        text = json.dumps(entries, indent=4, ensure_ascii=False) + "\n"
+    else:
+        text = _csv_of(entries, delimiter)
+    try:
+        descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    except OSError as error:
+        problem = f"{printable(file)} cannot be written: {error.strerror}"
+        raise InvalidInput("file", problem) from None
+
+
+def _csv_of(entries: list[Params], delimiter: str) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(_WRITTEN)
+    for entry in entries:
+        asset: Params = entry["asset"] or {}
+        attributes = asset.get("attributes")
+        values = {
+            "name": (asset or entry["sent"]).get("name"),
+            "id": asset.get("id"),
+            "address": attributes.get("ip") if isinstance(attributes, dict) else None,
+            "since": entry["changed_at"],
+            **entry,
+        }
+        writer.writerow([_cell(values[name]) for name in _WRITTEN])
+    return file.getvalue()
+
+
+def _cell(value: object) -> str:
+    """Return a text as a cell, as JSON if a spreadsheet might run or change it."""
+    if value is None:
+        return ""
+    is_plain = isinstance(value, str) and _PLAIN.fullmatch(value)
+    return str(value) if is_plain else json.dumps(value, ensure_ascii=False)

@@ -2,105 +2,140 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From an option to an open ledger: a path is SQLite, a URL is PostgreSQL."""
+"""From an option to an open ledger: a path is SQLite, a URL is PostgreSQL.
+
+The last row of each ledger that this controller has seen is noted: a ledger that lacks it is older.
+"""
 
 from __future__ import annotations
 
 import os
-import re
-from contextlib import closing
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 from ...module_utils._errors import InvalidInput
-from ...module_utils._secrets import printable
-from .ledger_file import check_file
-from .paths import real_path
+from ...module_utils._task.options import LEDGER_VARIABLE
+from . import postgresql, sqlite
+from .database import Database
+from .entries import Serial
+from .ledger import Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
-from .sqlite import SqliteDatabase
-from .store import Ledger
+from .sqlite import SqliteDatabase, identity, require_same_file
 
-_URL = re.compile(r"\s*(://|[A-Za-z][\w+.-]*:/)")
-# Keywords of libpq.
-_KEYWORDS = re.compile(r"(?:^|\s)(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")
-
-
-def resolved(
-    location: str, playbook_dir: str, from_environment: bool, option: str = "ledger"
-) -> str:
-    """Return a URL as it is, a path as `absolute` does; raise InvalidInput for anything else."""
-    if location.startswith(POSTGRESQL):
-        return location
-    if _URL.match(location) or _KEYWORDS.search(location):
-        raise InvalidInput(option, "it must be a path or a postgresql:// URL")
-    if not location.strip() or "\0" in location:
-        raise InvalidInput(option, "it is not a path: it is empty or contains a NUL character")
-    path = absolute(option, location, playbook_dir, from_environment)
-    try:
-        path.encode()
-    except UnicodeEncodeError:  # no message and no result could contain it
-        problem = f"the path {path!a} is not UTF-8. Rename the file or directory"
-        raise InvalidInput(option, problem) from None
-    return path
-
-
-def absolute(option: str, path: str, playbook_dir: str, from_environment: bool = False) -> str:
-    """Return the absolute path that an option names; raise InvalidInput for one in a collection.
-
-    This is the rule for every path that the controller uses: below the directory of the playbook,
-    or below the working directory if the path comes from the environment or the playbook belongs
-    to a collection.
-    """
-    base = os.getcwd() if from_environment or _in_collection(playbook_dir) else playbook_dir
-    found = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
-    try:
-        is_inside = _in_collection(found) or _in_collection(os.path.realpath(found))
-    except ValueError:
-        raise InvalidInput(option, "must be without characters that no path can have") from None
-    if is_inside:
-        where = f"{printable(found)} is inside an installed collection and would be deleted with it"
-        raise InvalidInput(option, f"{where}. Give an absolute path outside of it")
-    return found
-
-
-def _in_collection(path: str) -> bool:
-    return "ansible_collections" in path.split(os.sep)
-
-
-def shown_location(location: str) -> str:
-    """Return a location without a password, as messages have it; raise as `open_ledger` does."""
-    return described(parsed_url(location)) if location.startswith(POSTGRESQL) else location
+# By process, location, service and read_only: opening one for each item of a loop would take longer
+# than its requests. A ledger that was inherited through fork() belongs to the parent.
+_ledgers: dict[tuple[int, str, str, bool], Ledger] = {}
 
 
 def open_ledger(
-    location: str, read_only: bool = False, required_by: str = "", moving: bool = False
+    given: str, base_url: str, read_only: bool, is_moving: bool, forbids: str, files: Any
 ) -> Ledger:
-    """Open the ledger at a resolved location; for a reader, one that does not exist is empty.
+    """Open the ledger of an option, or reuse it; raise ServicesError.
 
-    `required_by`: the option that requires the ledger to exist, '' if none does. `moving`: as in
-    Ledger. Raises InvalidInput, LedgerError or MissingLibrary.
+    `base_url`, `is_moving`: as in Ledger; one that is moving is opened anew, and the caller closes
+    it. One that did not exist is opened anew, because others may have created it. `forbids`: the
+    option that forbids to create it, ''; `files`: reads and writes which file a run uses where.
     """
-    if required_by:
-        _require_ledger(location, required_by, moving)
-    if location.startswith(POSTGRESQL):
-        return Ledger(PostgresDatabase(location), read_only, moving)
-    try:
-        file = real_path(location)
-    except (OSError, ValueError) as error:
-        raise InvalidInput("ledger", getattr(error, "strerror", None) or str(error)) from None
-    check_file(file, location)
-    return Ledger(SqliteDatabase(location, read_only), read_only, moving)
+    location = checked_location(given)
+    key = (os.getpid(), location, base_url, read_only)
+    kept = None if is_moving else _ledgers.get(key)
+    if kept and kept.header.state:
+        return kept
+    if kept:
+        kept.close()
+    file = files.read(location)
+    if file:
+        require_same_file(location, tuple(file))
+    if forbids:
+        _require_ledger(location, forbids)
+    ledger = Ledger(open_database(location, read_only), base_url, read_only, is_moving)
+    if not file:  # this task may have created it
+        files.write(location, identity(location))
+    if not is_moving:
+        _ledgers[key] = ledger
+    return ledger
 
 
-def _require_ledger(location: str, option: str, moving: bool) -> None:
+def _require_ledger(location: str, option: str) -> None:
     """Raise InvalidInput if there is no ledger, and leave nothing behind."""
-    with closing(open_ledger(location, read_only=True, moving=moving)) as found:
-        if found.is_new:
-            raise InvalidInput(
-                "ledger",
-                f"there is none at {found.where}, and {option} is false. Check the location; if it"
-                f" is to be a new one, set {option} to true",
-            )
+    found = Ledger(open_database(location, read_only=True), read_only=True, is_moving=True)
+    found.close()
+    if found.is_new:
+        raise InvalidInput(
+            "ledger",
+            f"there is none at {found.where}, and {option} is false. Check the location; if it is"
+            f" to be a new one, set {option} to true",
+        )
 
 
-def no_ledger_yet(ledger: Ledger) -> str:
-    """Return the line about a ledger that does not exist."""
-    return f"no ledger at {ledger.where} yet"
+def forget_ledgers() -> None:
+    """Leave the open ledgers to threads that still use them: they are neither reused nor closed."""
+    _ledgers.clear()
+
+
+def checked_location(given: str, option: str = "ledger") -> str:
+    """Return a URL, or an absolute path with `~` expanded; raise InvalidInput for anything else."""
+    if given.startswith(POSTGRESQL):
+        return given
+    path = os.path.expanduser(given)
+    if not os.path.isabs(path) or "\0" in path:
+        raise InvalidInput(  # does not quote what may have a password
+            option,
+            "it is neither an absolute path nor a postgresql:// URL. Each playbook and directory"
+            " would read a relative path in another way: write $PWD/fleet.db in a variable of the"
+            " environment, {{ playbook_dir }}/fleet.db in a playbook",
+        )
+    return path
+
+
+def shown_location(location: str) -> str:
+    """Return a location without a password, as messages have it; raise LedgerError."""
+    return described(parsed_url(location)) if location.startswith(POSTGRESQL) else location
+
+
+def playbook_command(shown: str, playbook: str) -> str:
+    """Return the command that runs a playbook of the collection with this ledger."""
+    command = f"ansible-playbook infrastructure.services.{playbook}"
+    if shlex.quote(shown) == shown:
+        return f"{command} -e ledger={shown}"
+    # Without double quotes, which a message would escape.
+    return f"{LEDGER_VARIABLE}={shlex.quote(shown)} {command}" if shown else command
+
+
+def open_database(location: str, read_only: bool = False, now: str = "") -> Database:
+    """Open the database at a checked location; raise ServicesError.
+
+    `read_only`: a file that does not exist is not created; `now`: the SQL of another clock than the
+    database's, in seconds since 1970.
+    """
+    if location.startswith(POSTGRESQL):
+        return PostgresDatabase(location, now or postgresql.NOW)
+    return SqliteDatabase(location, read_only, now or sqlite.NOW)
+
+
+def last_seen(home: str, ledger_id: str) -> Serial:
+    """Return the noted row of a ledger, the default if there is none.
+
+    `home`: the directory of Ansible for this user.
+    """
+    try:
+        number, revision = _note(home, ledger_id).read_text("ascii").split()
+        return Serial(int(number), int(revision))
+    except (OSError, ValueError):
+        return Serial()
+
+
+def note_seen(home: str, ledger_id: str, serial: Serial) -> None:
+    """Note the last row of a ledger; a note that cannot be written is not missed until a restore."""
+    if serial == Serial():
+        return
+    note = _note(home, ledger_id)
+    with suppress(OSError):
+        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        note.write_text(f"{serial.number} {serial.revision}\n", "ascii")
+
+
+def _note(home: str, ledger_id: str) -> Path:
+    return Path(home, "infrastructure.services", ledger_id)

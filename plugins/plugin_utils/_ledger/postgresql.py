@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ledger in PostgreSQL, for several controllers. Its locks are session-level advisory locks.
+"""The ledger in PostgreSQL, for several controllers.
 
-Behind a pooler (PgBouncer) the session is not ours: then there are no locks, and settings are made
-for each transaction. psycopg is imported only where such a URL is used, and only its public names
-are used.
+Nothing depends on a session, so that a pooler (PgBouncer) makes no difference: each transaction has
+its own settings. psycopg is imported only where such a URL is used, and only its public names are
+used. Tables have the name of their schema; functions are those of pg_catalog.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import os
 import re
 import socket
 import threading
-import time
-from contextlib import contextmanager, nullcontext, suppress
-from itertools import chain
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 
-from ...module_utils._errors import MissingLibrary
-from ...module_utils._secrets import is_credential_name
-from .database import Row, Statement, Value
-from .entries import Kind, LedgerError, LedgerLost, Unanswered, Use, Waiting, first_line
-from .tables import ENTRY_TABLE, HISTORY_TABLE, TABLES_IN_POSTGRESQL
+from ...module_utils._errors import ServicesError
+from ...module_utils._secrets import is_credential_name, printable
+from . import sql
+from .database import Row, Statement, Value, Write
+from .entries import LedgerAway, LedgerError
 
 if TYPE_CHECKING:
     import psycopg
 
+NOW = "CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) AS BIGINT)"
 POSTGRESQL = ("postgresql://", "postgres://")
 Parameters = Dict[str, str]
 # Characters in these parts of a URL that come from an unescaped `/ @ # ?` in the password. A host
@@ -44,239 +44,138 @@ _NOT_A_URL = (
     "it is not a valid postgresql:// URL. Percent-encode special characters of the password (/ is"
     " %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters of libpq after a ?"
 )
-_SCHEMA = re.compile(r"-c ?search_path=(\S+)")  # in libpq's options
-# libpq settings that detect a dead server; the URL may override them.
-_DEFAULTS = {
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",  # milliseconds
-}
-# A server that has not canceled a statement by then hangs.
-_STATEMENT_SECONDS = 15.0
-_ROW_SECONDS = 0.01  # added for each statement of a transaction
-# These override the server's defaults: an intent is on disk before its request, no statement waits
-# for long, a dead controller loses its locks, and a session survives a long request.
-_SESSION = {
-    "synchronous_commit": "on",
-    "lock_timeout": "8s",
-    "statement_timeout": "10s",
-    "tcp_keepalives_idle": "30",
-    "tcp_keepalives_interval": "10",
-    "idle_session_timeout": "0",  # PostgreSQL 14
-}
-_SET = "SELECT set_config(name, ?, false) FROM pg_settings WHERE name = ?"
-_SET_IN_TRANSACTION = ("SET LOCAL synchronous_commit = on", "SET LOCAL lock_timeout = '8s'")
-# The server may have another default.
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_TRY_LOCK = "SELECT pg_try_advisory_lock(?)"
-# The number of the lock of the process that creates tables; no key has it.
-_CREATING = 0
-_LONGEST_PAUSE = 0.1  # seconds between two attempts to take a lock
-# SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
-_AWAY = ("08", "53", "57P", "25006")
-# SQL_ASCII stores the bytes of UTF-8 as they are.
-_ENCODINGS = ("UTF8", "SQL_ASCII")
-_NEEDED = (
-    (ENTRY_TABLE, "SELECT"),
-    (ENTRY_TABLE, "INSERT"),
-    (ENTRY_TABLE, "UPDATE"),
-    (ENTRY_TABLE, "DELETE"),
-    (HISTORY_TABLE, "SELECT"),
-    (HISTORY_TABLE, "INSERT"),
+_TABLE = re.compile(rf"\b({'|'.join(sql.TABLES)})\b")
+# Hosts that are this machine: a loopback address, or the directory of a socket.
+_HERE = re.compile(r"|localhost|127(\.\d+){3}|::1|[/@].*")
+# Each transaction overrides the server's defaults: an intent is on disk before its request, and no
+# statement waits for long.
+_SETTINGS = (
+    "; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '8s';"
+    " SET LOCAL statement_timeout = '10s'"
 )
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE{_SETTINGS}"
+_BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY{_SETTINGS}"
+# Before an edit: waits for all writers, and lets none begin until the edit is committed.
+_LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
+_HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
+_ROW_SECONDS = 0.01  # added for each statement of a transaction
+# SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
+_STANDBY = "25006"
+_AWAY = ("08", "53", "57P", _STANDBY)
+_DEADLOCK = "40P01"
 
 
 class PostgresDatabase:
     """Implements Database. Connects again when its connection is lost."""
 
-    file = ""
-    number = "BIGINT GENERATED ALWAYS AS IDENTITY"
-    lock_entries = f"LOCK TABLE {ENTRY_TABLE} IN SHARE ROW EXCLUSIVE MODE"
+    continue_numbers = (
+        f"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('{sql.HISTORY}', 'number'),"
+        f" pg_catalog.max(number)) FROM {sql.HISTORY}"
+    )
+    tried_for = 10.0
 
-    def __init__(self, url: str) -> None:
-        """Connect to a postgresql:// URL; raise LedgerError or MissingLibrary."""
+    def __init__(self, url: str, now: str = NOW) -> None:
+        """Connect to a postgresql:// URL; raise LedgerError, or ServicesError without psycopg.
+
+        `now`: the SQL of the clock, in seconds since 1970.
+        """
         self._psycopg = psycopg_library()
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
-        self.shown = "" if has_secret(self._asked) else url
-        self.waiting = Waiting()
-        self._locked: set[int] = set()  # the locks of this session, by number
-        try:
+        has_secret = any(value and is_credential_name(name) for name, value in self._asked.items())
+        self.shown = "" if has_secret else url
+        self._now = now
+        self._has_tables = False
+        self._is_hanging = False
+        with self._translated():
             self._connect()
-        except self._psycopg.Error as error:
-            problem = f"{self.where} cannot be reached: {first_line(error)}"
-            raise LedgerError(f"ledger: {problem}") from None
+        self.where += f", schema {self._schema}"
 
-    def tables(self) -> set[str]:
-        found = {name for (name,) in self.execute(TABLES_IN_POSTGRESQL)}
-        if not found:
-            self._require_schema()
-        return found
+    def has_tables(self) -> bool:
+        """Return whether there is a ledger in the schema."""
+        if not self._has_tables:
+            (((found,),),) = self.read([(f"SELECT pg_catalog.to_regclass('{sql.LEDGER}')", ())])
+            self._has_tables = found is not None
+        return self._has_tables
 
-    def _require_schema(self) -> None:
-        """Raise LedgerError if this role could not see the tables."""
-        statement = "SELECT current_schema(), current_setting('search_path')"
-        ((schema, path),) = self.execute(statement)
-        if not schema:
-            problem = f"permission denied for schema {path}, if there is one"
-            raise LedgerError(f"ledger: {self.where}: {problem}")
-
-    def place(self) -> str:
-        ((schema,),) = self.execute("SELECT current_schema()")
-        return f"{self.where.partition(', schema ')[0]}, schema {schema}"
-
-    def use(self) -> Use:
-        return Use()
-
-    def is_older(self) -> bool:
-        return False
-
-    def lacks_note(self) -> bool:
-        return False
-
-    def check(self) -> None:
-        """Do nothing: the server looks after its files."""
-
-    def create(self, statements: Iterable[Statement]) -> bool:
-        turn: Statement = ("SELECT pg_advisory_xact_lock(?)", (_CREATING,))
-        return 0 not in self.write([turn, *statements], Kind.EDIT)
-
-    def require_privileges(self) -> None:
-        asked = [*chain.from_iterable(_NEEDED)]
-        row = ", ".join(["has_table_privilege(?, ?)"] * len(_NEEDED))
-        (found,) = self.execute(f"SELECT {row}", asked)
-        lacking = [f"{right} on {table}" for (table, right), has in zip(_NEEDED, found) if not has]
-        if lacking:
-            problem = f"the role of the URL lacks {', '.join(lacking)}"
-            raise LedgerError(f"ledger: {self.where}: {problem}")
+    def create(self, statements: Iterable[Statement]) -> None:
+        """Create the tables in one transaction; no effect if another process was first."""
+        try:
+            self.write(statements, Write.BEGIN)
+        except LedgerError:
+            if not self.has_tables():
+                raise
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
-    def lock(self, number: int, wait: bool) -> bool:
-        pause = 0.005
-        while not self._try_lock(number):
-            if not wait:
-                return False
-            with self.waiting.interruptible():
-                time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        return True
+    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
+        """Return the rows of statements, which read one snapshot."""
+        return [cursor.fetchall() for cursor in self._executed(_BEGIN_READING, [*statements])]
 
-    def _try_lock(self, number: int) -> bool:
-        # PostgreSQL counts how often a session takes a lock.
-        if self._pooled or number in self._locked:
-            return True
-        ((is_taken,),) = self.execute(_TRY_LOCK, (number,))
-        if is_taken:
-            self._locked.add(number)
-        return bool(is_taken)
+    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
+        """Execute statements in one transaction; return how many rows each of them changed."""
+        # The statements are made before the transaction begins: they may read another ledger.
+        cursors = self._executed(_BEGIN, [*statements], kind is Write.EDIT)
+        return [cursor.rowcount for cursor in cursors]
 
-    def unlock(self, number: int) -> None:
-        if number in self._locked:
-            self._locked.discard(number)
-            with suppress(LedgerError):  # the lock has ended with the session
-                self.execute("SELECT pg_advisory_unlock(?)", (number,))
+    def _executed(
+        self, begin: str, statements: list[Statement], is_edit: bool = False
+    ) -> list[psycopg.Cursor[Row]]:
+        """Execute statements in one transaction; connect again if the connection was lost.
 
-    def execute(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        with self._translated():
-            try:
-                return self._run(statement, values)
-            except self._psycopg.OperationalError:
-                if not self._connection.closed:
-                    raise
-            self._connect()
-            return self._run(statement, values)
-
-    def write(self, statements: Iterable[Statement], kind: Kind) -> list[int]:
-        """Write as Database does; every commit is durable, because that costs no extra round trip."""
-        # Made first: they may be read from another ledger.
-        statements = list(statements)
+        `is_edit`: after all other writers, and without effect if a statement changes no row.
+        """
         with self._translated():
             if self._connection.closed:
                 self._connect()
-            try:
-                return self._transact(statements, kind)
-            except self._errors:
-                self._roll_back()
-                raise
+            with self._bounded(_HANGS + len(statements) * _ROW_SECONDS):
+                try:
+                    self._connection.execute(begin)
+                    if is_edit:
+                        self._execute(_LOCK, ())
+                    cursors = [self._execute(*statement) for statement in statements]
+                    is_void = is_edit and any(cursor.rowcount == 0 for cursor in cursors)
+                    self._connection.execute("ROLLBACK" if is_void else "COMMIT")
+                except self._errors:
+                    try:
+                        self._connection.rollback()
+                    except self._psycopg.Error:
+                        self._connection.close()
+                    raise
+        return cursors
 
-    def _transact(self, statements: list[Statement], kind: Kind) -> list[int]:
-        connection = self._connection
-        can_pipeline = not self._pooled and self._psycopg.Pipeline.is_supported()
-        pipeline = connection.pipeline() if can_pipeline else nullcontext()
-        with self._bounded(len(statements)), pipeline:
-            connection.execute(_BEGIN)
-            for setting in _SET_IN_TRANSACTION if self._pooled else ():
-                connection.execute(setting)
-            cursors = [self._send(*statement) for statement in statements]
-            if kind is not Kind.EDIT:
-                connection.execute("COMMIT")
-        counts = [cursor.rowcount for cursor in cursors]
-        if kind is Kind.EDIT:
-            with self._bounded():
-                connection.execute("ROLLBACK" if 0 in counts else "COMMIT")
-        return counts
-
-    def _roll_back(self) -> None:
-        """End a failed transaction but keep the session and its locks, if it still answers."""
-        try:
-            with self._bounded():
-                self._connection.rollback()
-        except self._errors:
-            self._connection.close()
+    def _execute(self, statement: str, values: Sequence[Value]) -> psycopg.Cursor[Row]:
+        return self._connection.execute(_postgresql(statement, self._schema, self._now), values)
 
     def _connect(self) -> None:
-        """Connect, detect a pooler, and take the locks of an earlier session again.
-
-        Another process may have taken a lock meanwhile: then the revision of the entry decides.
-        Raises LedgerError for an encoding, otherwise an error of psycopg.
-        """
-        settings = {**_DEFAULTS, **self._asked, "client_encoding": "utf8"}
+        """Connect, and find the schema; raise LedgerError or an error of psycopg."""
+        settings = {"connect_timeout": "10", **self._asked, "client_encoding": "utf8"}
+        if not all(map(_HERE.fullmatch, self._asked.get("host", "").split(","))):
+            settings.setdefault("sslmode", "require")
         self._connection: psycopg.Connection[Row] = self._psycopg.connect(
             **settings, autocommit=True, prepare_threshold=None
         )
-        ((pid, encoding),) = self._run(
-            "SELECT pg_backend_pid(), current_setting('server_encoding')"
-        )
-        self._require_encoding(encoding)
-        self._pooled = pid != self._connection.info.backend_pid
-        if self._pooled:
-            return
-        for name, value in _SESSION.items():
-            self._run(_SET, (value, name))
-        for number in list(self._locked):
-            ((is_taken,),) = self._run(_TRY_LOCK, (number,))
-            if not is_taken:
-                self._locked.discard(number)
-
-    def _require_encoding(self, encoding: str) -> None:
-        if encoding not in _ENCODINGS:
-            self._connection.close()
+        with self._bounded(_HANGS):
+            ((schema, path),) = self._connection.execute(
+                "SELECT pg_catalog.current_schema(), pg_catalog.current_setting('search_path')"
+            ).fetchall()
+        if not schema:
+            self.close()
             raise LedgerError(
-                f"ledger: {self.where}: the database has ENCODING '{encoding}', which cannot store"
-                " every name. Create another one with ENCODING 'UTF8' TEMPLATE template0"
+                f"{self.where}: there is no schema {path}, or no permission to use it"
             )
-
-    def _run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        with self._bounded():
-            cursor = self._send(statement, values)
-            return cursor.fetchall() if cursor.description else []
-
-    def _send(self, statement: str, values: Sequence[Value]) -> psycopg.Cursor[Row]:
-        return self._connection.execute(statement.replace("?", "%s"), values)
+        self._schema = str(schema)
 
     @contextmanager
-    def _bounded(self, statements: int = 1) -> Iterator[None]:
+    def _bounded(self, seconds: float) -> Iterator[None]:
         """Shut the connection down if the server does not answer in time; libpq never does."""
-        seconds = _STATEMENT_SECONDS + statements * _ROW_SECONDS
+        self._is_hanging = False
         timer = threading.Timer(seconds, self._shut_down, [self._connection])
         timer.daemon = True
-        # No thread can be started: the server's own limits are left.
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the system may start no more threads
             timer.start()
         try:
             yield
@@ -285,6 +184,7 @@ class PostgresDatabase:
 
     def _shut_down(self, connection: psycopg.Connection[Row]) -> None:
         """End a connection, so that a thread that waits for the server sees the end of the stream."""
+        self._is_hanging = True
         with suppress(OSError, self._psycopg.Error):
             connected = socket.socket(fileno=os.dup(connection.fileno()))
             connected.shutdown(socket.SHUT_RDWR)
@@ -299,22 +199,39 @@ class PostgresDatabase:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> LedgerError:
-        problem = f"ledger: {self.where}: {first_line(error)}"
+        if self._is_hanging:  # statement_timeout does not bound a COMMIT
+            return LedgerAway(
+                f"{self.where}: the server did not answer in time. It hangs, or its synchronous"
+                " standby does not confirm what is written: bring the standby back, or change"
+                " synchronous_standby_names"
+            )
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        problem = f"{self.where}: {printable(lines[0])}"
         # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
-        if sqlstate.startswith(_AWAY):
-            return LedgerLost(problem)
-        if not isinstance(error, self._psycopg.OperationalError):
-            return LedgerError(problem)
-        return Unanswered(problem) if sqlstate else LedgerLost(problem)
+        if sqlstate == _STANDBY:
+            host = printable(self._connection.info.host)
+            return LedgerAway(f"{self.where}: {host} is a standby that is read only")
+        is_away = not sqlstate and isinstance(error, self._psycopg.OperationalError)
+        if is_away or sqlstate == _DEADLOCK or sqlstate.startswith(_AWAY):
+            return LedgerAway(problem)
+        return LedgerError(problem)
+
+
+@lru_cache
+def _postgresql(statement: str, schema: str, now: str) -> str:
+    number = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+    quoted = '"' + schema.replace('"', '""') + '"'
+    statement = _TABLE.sub(lambda table: f"{quoted}.{table[0]}", statement)
+    return statement.replace(":now", now).replace(":number", number).replace("?", "%s")
 
 
 def psycopg_library() -> ModuleType:
-    """Return the library; raise MissingLibrary."""
+    """Return the library; raise ServicesError if it is missing."""
     try:
         import psycopg  # noqa: PLC0415 (others should not pay for the import)
     except ImportError:
-        raise MissingLibrary(
+        raise ServicesError(
             "ledger: the Python library psycopg (3) is needed on the controller for a"
             " postgresql:// ledger: pip install 'psycopg[binary]'"
         ) from None
@@ -330,21 +247,14 @@ def parsed_url(url: str) -> Parameters:
     try:
         parsed = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
-        raise LedgerError("ledger", _NOT_A_URL) from None
+        raise LedgerError(_NOT_A_URL) from None
     asked = {name: str(value) for name, value in parsed.items() if value is not None}
     if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
-        raise LedgerError("ledger", _NOT_A_URL)
+        raise LedgerError(_NOT_A_URL)
     return asked
 
 
 def described(asked: Parameters) -> str:
-    """Return host, port, database and schema of a ledger, without user and password."""
+    """Return host, port and database of a ledger, without user and password."""
     port = f":{asked['port']}" if "port" in asked else ""
-    database = f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"
-    schema = _SCHEMA.search(asked.get("options") or "")
-    return f"{database}, schema {schema[1]}" if schema else database
-
-
-def has_secret(asked: Parameters) -> bool:
-    """Return whether a URL contains anything that must not be shown."""
-    return any(value and is_credential_name(name) for name, value in asked.items())
+    return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"

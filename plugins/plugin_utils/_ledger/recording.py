@@ -2,264 +2,380 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs tasks under the ledger: look up the entries, record the intent, send, record the outcome."""
+"""Runs tasks under the ledger: wait for leases, plan, record the intent, record the outcome."""
 
 from __future__ import annotations
 
+import math
 import time
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Callable, Mapping
 
-from ...module_utils._errors import Message, Overtaken, ServicesError
-from ...module_utils._fields import json_differences
-from ...module_utils._result import Result
-from ...module_utils._secrets import Secrets
-from ...module_utils._task.task import Planned, Task
-from . import decisions
-from .commands import playbook_command
-from .entries import INTENT, Change, Entry, Key, LedgerError
-from .queue import Queue
-from .store import Ledger
-
-_NO_LONGER = (
-    "another run changed it at the same time, so what would be sent is not what was approved, and"
-    " nothing was sent. Make a new plan (--check) and have it approved."
+from ...module_utils._call.client import MARGIN, Clock, Lease, read_clock
+from ...module_utils._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    UNKNOWN,
+    InvalidInput,
+    Message,
+    Overtaken,
+    RequestFailed,
+    ServicesError,
+    listing,
 )
+from ...module_utils._resources.planning import Plan
+from ...module_utils._result import Result
+from ...module_utils._secrets import Secrets, printable, without_placeholders
+from ...module_utils._task.task import Task, Unrecorded
+from .checks import taken_ids
+from .commits import Commits
+from .database import Write
+from .editing import entry_after
+from .entries import (
+    ABSENT,
+    AFTER,
+    COMPARE,
+    DONE,
+    INTENT,
+    MAY_EXIST,
+    ON_FINDING,
+    REFUSE,
+    Change,
+    Entry,
+    HistoryRow,
+    Key,
+    LedgerAway,
+    LedgerError,
+    Serial,
+    is_running,
+    stamped,
+    state_of,
+    time_of,
+)
+from .ledger import Ledger, Snapshot
+from .location import playbook_command
+
+_LOOK = 0.5  # seconds between two looks at leases of others
+_SILENT = 1.0  # seconds of such a wait before a line on the screen says so
+
+# What a creation in doubt needs, by the state that it was found in.
+_FOUND = {
+    ACCEPTED: (
+        "the service accepted it, but its answer was lost or unusable. This task sent nothing. It"
+        " exists: do not create it again. Record its asset, with the id of the service, by"
+        " infrastructure.services.ledger_entry (state: present)."
+    ),
+    UNKNOWN: (
+        "how it ended is not known. This task sent nothing. Look for it on the service, and look"
+        " again later: it may still appear. If it is there, confirm it with"
+        " infrastructure.services.ledger_entry (state: present and its asset); if not, remove the"
+        " entry with the same module (state: absent), and this task creates it."
+    ),
+}
+# The next step for a creation, by the state that it is left in.
+_LEFT = {
+    UNKNOWN: (
+        "The ledger does not send it again until it is settled. Look again later: it may still"
+        " appear."
+    ),
+    ACCEPTED: "Look up its id on the service and record it.",
+}
 _OVERTAKEN = (
     "another task began to work on it at the same time, so this one sent nothing. Run it again"
     " later."
 )
-
-_BUSY = (
-    "another task is updating it, or was killed while it did so, and send: complete needs the asset"
-    " that it leaves. Run this again later, or give current."
+_USED = (
+    "another task works on it, or it was created, updated or recorded since the approved plan was"
+    " made, and an approval is good for one effect. Nothing was sent. Make a new plan (--check) and"
+    " have it approved."
 )
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A task that holds the lock of its asset; without an intent there is nothing to send."""
+class Intent(Lease):
+    """A recorded intent, whose lease its task measures."""
 
-    recording: Recording
-    planned: Planned
-    intent: Change | None = None
-    at: float = 0.0  # seconds, on the clock of time.monotonic
+    def __init__(self, recording: Recording, task: Task, change: Change, since: Clock) -> None:
+        super().__init__(change.lease_seconds, since, recording.clock)
+        self.task = task
+        self.change = change
+        self.began = time.monotonic()  # seconds
+        self._recording = recording
 
-    @property
-    def is_decided(self) -> bool:
-        """Whether it is certain that the task sends its request, or that it sends none."""
-        return self.intent is not None or self.planned.required_plan().settled
-
-    def record(self, result: Result) -> Result:
-        """Record how the task ended and return its result, with the next step if it is in doubt."""
-        if self.intent is None:
-            return result
-        change = decisions.ending(self.intent, result, time.monotonic() - self.at)
-        return self.recording.record_ending(self.planned.task, change, result)
-
-
-class Recording:
-    """The ledger of a task for one asset: look up, begin, finish; raises LedgerError."""
-
-    # Whether it waits, before it plans, for another task that is working on the asset.
-    _waits = True
-
-    def __init__(
-        self, ledger: Ledger, secrets: Secrets, run: str, check_mode: bool = False
-    ) -> None:
-        """`run` names the run of Ansible."""
-        self.ledger = ledger
-        self._secrets = secrets
-        self._run = run
-        self._check_mode = check_mode
-        self._writer: Ledger | Queue = ledger
-        self._shown = ledger.shown
-        self._unrecorded = ""  # why an outcome could not be recorded
-        self.lacks_outcome = False  # whether the ledger lacks the outcome of a request
-        self.warnings: list[str] = []  # of all tasks together
-
-    def look_up(self, tasks: list[Task]) -> list[Planned]:
-        """Return the tasks, each with its plan or with the error that forbids it."""
-        if not tasks:
-            return []
-        base_url, resource, names = _keys_of(tasks)
-        entries = self.ledger.get_many(base_url, resource, names)
-        new = [name for name in names if name not in entries]
-        if new:
-            others = self.ledger.other_services(base_url, resource, new)
-            if others:
-                self.warnings.append(decisions.warning_of_others(tasks[0], others))
-        return [self._plan(task, entries.get(task.wanted.key)) for task in tasks]
-
-    def _plan(self, task: Task, entry: Entry | None) -> Planned:
-        """Return a task with its plan, once no other task is working on its asset.
-
-        Check mode does not wait.
-        """
-        if entry and entry.state == INTENT:
-            if self._check_mode and _needs_entry(task):
-                why = Message(_BUSY, task.asset, since=entry.began_at)
-                return Planned(task, entry=entry, error=ServicesError(why))
-            if not self._check_mode:
-                entry = self._left_by_others(task)
-        return decisions.plan_with(task, entry, self._shown)
-
-    def _left_by_others(self, task: Task) -> Entry | None:
-        """Wait for the task that is working on an asset, and return the entry that it left.
-
-        A list returns None at once, and tries the asset again later, unless it needs the entry for
-        its plan.
-        """
-        key = key_of(task)
-        if not self.ledger.lock(key, wait=self._waits or _needs_entry(task)):
-            return None
-        try:
-            return self.ledger.get(key)
-        finally:
-            self.ledger.release(key)
-
-    @contextmanager
-    def record_intent(self, planned: Planned) -> Iterator[Begun]:
-        """Record the intent and hold the asset's lock in the context; raise Overtaken or InDoubt."""
-        key = key_of(planned.task)
-        try:
-            yield self._begin(key, planned)
-        finally:
-            self._writer.release(key)
-
-    def _begin(self, key: Key, planned: Planned) -> Begun:
-        begun = self._try_to_begin(key, planned)
-        if not begun.is_decided:
-            # The entry changed after it was read; while it is locked, it does not change again.
-            begun = self._try_to_begin(key, begun.planned)
-        if not begun.is_decided:
-            raise Overtaken(Message(_OVERTAKEN, planned.task.asset))
-        return begun
-
-    def _try_to_begin(self, key: Key, planned: Planned) -> Begun:
-        """Record the intent; if the entry has changed, plan the task anew instead."""
-        body = self._secrets.recordable(planned.required_plan().body)
-        asset = planned.entry.asset if planned.entry else {}
-        intent = Entry(INTENT, body, asset, run=self._run)
-        is_ours, entry = self._writer.begin(Change(key, planned.entry, intent))
-        if is_ours:
-            return Begun(self, planned, Change(key, planned.entry, entry), time.monotonic())
-        return Begun(self, self._plan_anew(planned, entry))
-
-    def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
-        """Return a task with its plan for the changed entry; raise the error that forbids one."""
-        again = decisions.plan_with(planned.task, entry, self._shown)
-        again.required_plan()
-        return again
-
-    def record_ending(self, task: Task, change: Change, result: Result) -> Result:
-        """Record how a task ended and return its result, with the next step if it is in doubt."""
-        try:
-            is_recorded = self._writer.finish(change)
-        except LedgerError as error:
-            self._unrecorded = error.msg
-            self.lacks_outcome = True
-            return decisions.unrecorded(result, error.msg, task)
-        if not is_recorded:
-            self.lacks_outcome = True
-            problem = "another task changed the entry at the same time"
-            return decisions.unrecorded(result, problem, task)
-        return self.with_next_step(result, task, change.after.state if change.after else "")
-
-    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
-        """Return the result, with how to settle a creation whose entry is now in this state."""
-        is_creation = task.resource.operation.method == "POST"
-        if not is_creation or task.wanted.force or state not in decisions.NEXT:
-            return result
-        message = result.msg.then(decisions.NEXT[state])
-        command = playbook_command(self._shown, "in_doubt")
-        return result.but(msg=message._replace(command=command))
+    def renew(self, wait: float) -> None:
+        """Extend the lease for a wait in seconds and one attempt; raise ServicesError."""
+        seconds = round(wait + self.task.settings.timeout + MARGIN)
+        before = self.change.after
+        change = stamped(
+            replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
+        )
+        since = self._recording.clock()  # before the statement is handed over
+        if not self._recording.commits.write(change):
+            raise ServicesError("another task changed its entry in the ledger")
+        self.change, self.seconds, self.since = change, seconds, since
 
 
-class ListRecording(Recording):
-    """The ledger of the tasks of a list, of one service and resource; used by its threads."""
-
-    _waits = False
+class Recording(Unrecorded):
+    """The ledger of the tasks of one resource; every method raises ServicesError."""
 
     def __init__(
         self,
         ledger: Ledger,
         secrets: Secrets,
         run: str,
-        check_mode: bool = False,
-        approved_after: int | None = None,
+        approved_rows: Mapping[str, int] | None = None,
+        show: Callable[[str], None] = lambda line: None,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`approved_after`: the rows of the history when the approved plan was made; None: no plan."""
-        super().__init__(ledger, secrets, run, check_mode)
-        self._approved_after = approved_after
-        self._writer = self._queue = Queue(ledger)
+        """`run` names the run of Ansible; `show`: displays a line; `pause`: waits for others.
 
-    def look_up(self, tasks: list[Task]) -> list[Planned]:
-        """Return the tasks as Recording does; from then on threads use the ledger."""
-        planned = super().look_up(tasks)
-        # They wait to the end: only the main thread receives signals.
-        waiting = self.ledger.database.waiting
-        self.ledger.wait_like(waiting._replace(interruptible=nullcontext))
-        return planned
+        `approved_rows`: the last row of each asset in the approved plan; None if there is no plan.
+        """
+        self.ledger = ledger
+        self.commits = Commits(ledger)
+        self.clock: Callable[[], Clock] = read_clock
+        self.serial = Serial()  # when the tasks were planned
+        self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
+        self._secrets = secrets
+        self._run = run
+        self._approved_rows = approved_rows
+        self._show = show
+        self._pause = pause
 
-    def _plan_anew(self, planned: Planned, entry: Entry | None) -> Planned:
-        """Return a task as Recording does; raise ServicesError if its new plan is not approved."""
-        again = super()._plan_anew(planned, entry)
-        plan = again.required_plan()
-        approved = planned.required_plan()
-        is_checked = self._approved_after is not None and not plan.settled
-        if is_checked and json_differences(plan.body, approved.body):
-            raise ServicesError(Message(_NO_LONGER, planned.task.asset))
-        return again
-
-    def created_since_plan(self, tasks: list[Task]) -> set[str]:
-        """Return the names of assets that were created or adopted after the approved plan was made."""
-        if not tasks or self._approved_after is None:
-            return set()
-        return self.ledger.created_since(*_keys_of(tasks), self._approved_after)
-
-    def not_listed(self, tasks: list[Task]) -> list[str]:
-        """Return the names that are recorded at the same service but not in the list."""
+    def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
+        """Wait for running leases, then return the tasks, each with its plan or its error."""
         if not tasks:
             return []
-        base_url, resource, names = _keys_of(tasks)
-        where = {"base_url = ?": (base_url,), "resource = ?": (resource,)}
-        listed = set(names)
-        found = self.ledger.entries(where, lambda name: name not in listed)
-        return [key.name for key, _entry in found]
+        resource = tasks[0].operation.resource.name
+        names = [task.wanted.key for task in tasks]
+        shown_at = time.monotonic() + _SILENT
+        while True:
+            found = self.ledger.find(resource, names, for_approval)
+            running = {
+                name: found.entries[name] for name in names if is_running(found.entries.get(name))
+            }
+            if not running:
+                break
+            if time.monotonic() >= shown_at:
+                self._show(_waiting_line(running))
+                shown_at = math.inf
+            self._pause(_LOOK)
+        self.serial = found.serial
+        planned = {key_of(task): self._plan(task, found) for task in tasks}
+        adoptions = {
+            key: Change(Write.BEGIN, key, task.entry, task.plan.adopted)
+            for key, task in planned.items()
+            if task.plan and task.plan.adopted
+        }
+        taken = taken_ids(self.ledger, adoptions) if adoptions else {}
+        for key, problem in taken.items():
+            error = InvalidInput("id", printable(problem))
+            planned[key] = replace(planned[key], plan=None, error=error)
+        return [*planned.values()]
 
-    def show_waiting(self) -> None:
-        """Show which assets wait for other tasks."""
-        self._queue.show_waiting()
+    def _plan(self, task: Task, found: Snapshot) -> Task:
+        """Return a task with its plan, or with the error that forbids it."""
+        key = task.wanted.key
+        entry = found.entries.get(key)
+        task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
+        if task.wanted.id is not None and state_of(entry) != DONE:
+            return self._adopting(task)
+        if entry is None:
+            return task.planned()
+        creates = task.operation.creates
+        force = task.wanted.force
+        act = ON_FINDING[entry.state][creates]
+        if act == REFUSE and not force:
+            outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
+            began = f"the ledger says that a task began to create it at {entry.began_at}"
+            text = f"{began}; {_FOUND[outcome]}"
+            msg = Message(text, task.asset, self._command, entry.began_at)
+            # This task sent nothing.
+            return replace(task, error=RequestFailed(msg, outcome, changed=False))
+        is_known = act == COMPARE and not (force and creates)
+        return task.planned(entry if is_known else None)
 
-    def give_up(self, results: list[tuple[Task, Result]]) -> None:
-        """Record that tasks which did not end in time, and can no longer send, sent nothing."""
-        self._queue.give_up({key_of(task): result for task, result in results})
+    def _adopting(self, task: Task) -> Task:
+        """Return the task of an asset that exists, with the plan to record it."""
+        body = {**task.wanted.body, "id": task.wanted.id}
+        present = {"state": "present", "asset": body, "changed_at": None}
+        try:
+            adopted = entry_after(key_of(task), task.entry, present, self._secrets)
+        except InvalidInput as error:
+            option = {"asset": "id"}.get(error.option, error.option.replace("asset.", ""))
+            return replace(task, error=InvalidInput(option, error.problem))
+        return replace(task, plan=Plan(body, adopted.asset if adopted else {}, adopted=adopted))
+
+    def adopt(self, task: Task) -> None:
+        """Record an asset that exists; raise Overtaken, or LedgerError."""
+        adopted = task.required_plan().adopted
+        after = adopted and adopted._replace(by="", run=self._run, changed_at="")
+        row = HistoryRow(state_of(task.entry), DONE, run=self._run, message="by id")
+        self._begin(task, Change(Write.BEGIN, key_of(task), task.entry, after, row))
+
+    def begin(self, task: Task, seconds: float) -> Intent:
+        """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
+        key = key_of(task)
+        body = self._secrets.recordable(task.required_plan().body)
+        known = task.entry.asset if task.entry else {}
+        intent = Entry(INTENT, body, known, run=self._run)
+        since = self.clock()  # before the statement is handed over
+        try:
+            change = self._begin(
+                task,
+                Change(Write.BEGIN, key, task.entry, intent, lease_seconds=round(seconds)),
+            )
+        except LedgerAway as error:
+            raise LedgerError(
+                f"{error.problem}. Nothing was sent. If the ledger lists {printable(key.name)} in"
+                " doubt, it may be settled as absent"
+            ) from None
+        return Intent(self, task, change, since)
+
+    def _begin(self, task: Task, change: Change) -> Change:
+        """Write the first change of a task, and return it as it was written."""
+        approved = self._approved_rows
+        limit = None if approved is None else approved.get(task.wanted.key, 0)
+        change = stamped(replace(change, approved_row=limit))
+        if not self.commits.write(change):
+            self.ledger.refresh()  # raises if the ledger has moved
+            text = _OVERTAKEN if approved is None else _USED
+            raise Overtaken(Message(text, task.asset))
+        return change
+
+    def finish(self, intent: Intent, result: Result, has_ended: bool = True) -> Result:
+        """Record how a task ended and return its result, with the next step if it is in doubt.
+
+        Only what sends writes an outcome: if it has not ended, the entry stays an intent, because
+        somebody else could send it again.
+        """
+        task = intent.task
+        if not has_ended and result.outcome != NOT_SENT:
+            return self.with_next_step(result, task, result.outcome)
+        change = _ending(intent, result)
+        may_exist = result.outcome in MAY_EXIST
+        try:
+            is_as_begun = self.commits.write(change)
+            # Where its entry is gone, it is written anew.
+            is_recorded = is_as_begun or not may_exist or self.commits.write(_anew(change))
+        except LedgerError as error:
+            return self._unrecorded(result, error.problem, task)
+        if not is_recorded:
+            return self._unrecorded(result, "another task changed its entry meanwhile", task)
+        if may_exist:
+            self._recorded.append(change)
+            if not is_as_begun:
+                result = result.but(warnings=(*result.warnings, self._why_gone(task)))
+        return self.with_next_step(result, task, state_of(change.after))
+
+    def recover(self) -> str:
+        """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
+
+        A server that took over may lack what the other one had confirmed.
+        """
+        if not self._recorded:
+            return ""
+        names = [change.key.name for change in self._recorded]
+        found = self.ledger.find(self._recorded[0].key.resource, names).entries
+        revisions = {name: entry.revision for name, entry in found.items()}
+        # Either the entry is lost, or only its outcome.
+        lost = [
+            change
+            for change in self._recorded
+            if revisions.get(change.key.name) in (None, change.before and change.before.revision)
+        ]
+        if not lost:
+            return ""
+        for change in lost:
+            if not self.commits.write(change):
+                self.commits.write(_anew(change))
+        told = listing([printable(change.key.name) for change in lost])
+        return (
+            f"{self.ledger.where} lacked what this list had recorded, as after a failover that"
+            f" loses rows, so it was recorded anew: {told}"
+        )
+
+    def _why_gone(self, task: Task) -> Message:
+        """Return a warning about an entry that was gone when its request ended."""
+        key = key_of(task)
+        rows: list[HistoryRow] = []
+        with suppress(LedgerError):  # the outcome is recorded
+            rows = self.ledger.history(key.resource, [key.name])[key.name]
+        edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]
+        why = "the ledger went back in time, as after a restored backup"
+        if edits:
+            why = f"{printable(edits[0].by)} settled it as absent at {edits[0].at}"
+        return Message(
+            f"its entry was gone when the request ended, and was recorded anew: {why}.", task.asset
+        )
+
+    def _unrecorded(self, result: Result, problem: str, task: Task) -> Result:
+        """Return a result as the failure to record it, with all its other keys."""
+        text = (
+            f"The outcome is {result.outcome}, but it could not be recorded: {problem}. Before you"
+            " run it again, settle its entry with infrastructure.services.ledger_entry."
+        )
+        msg = result.msg._replace(asset=task.asset).then(text)
+        return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
+
+    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
+        """Return the result, with how to settle a creation whose entry is now in this state."""
+        if not task.operation.creates or state not in _LEFT:
+            return result
+        return result.but(msg=result.msg.then(_LEFT[state])._replace(command=self._command))
 
     @property
-    def lost(self) -> str:
-        """Why the list stops: an outcome could not be recorded; '' while outcomes can be recorded."""
-        if self._queue.lost:
-            return f"the ledger cannot be used ({self._queue.lost.msg})"
-        return f"an outcome could not be recorded ({self._unrecorded})" if self._unrecorded else ""
+    def _command(self) -> str:
+        """The shell command that lists what is in doubt."""
+        return playbook_command(self.ledger.shown, "in_doubt")
 
-    def close(self) -> None:
-        """Close the ledger, which no thread uses any more."""
-        self.ledger.close()
-
-
-def _needs_entry(task: Task) -> bool:
-    """Return whether a task cannot be planned without the recorded asset."""
-    return task.wanted.is_complete and not task.wanted.current
-
-
-def _keys_of(tasks: list[Task]) -> tuple[str, str, list[str]]:
-    """Return the base_url and resource of a list's tasks, and their names."""
-    key = key_of(tasks[0])
-    return key.base_url, key.resource, [task.wanted.key for task in tasks]
+    def not_listed(self, tasks: list[Task]) -> list[str]:
+        """Return the names of the resource that are recorded but not in the list."""
+        listed = {task.wanted.key for task in tasks}
+        resource = tasks[0].operation.resource.name if tasks else ""
+        found = self.ledger.entries("resource = ?", (resource,))
+        return [key.name for key, _entry in found if key.name not in listed]
 
 
 def key_of(task: Task) -> Key:
     """Return the ledger key of the asset of a task."""
-    return Key(task.settings.service, task.resource.operation.resource, task.wanted.key)
+    return Key(task.operation.resource.name, task.wanted.key)
+
+
+def _waiting_line(running: Mapping[str, Entry]) -> str:
+    """Return the line about the leases that a task waits for."""
+    first = next(iter(running.values()))
+    until = time_of(max(entry.lease_until for entry in running.values()))
+    return (
+        f"waiting for {listing([*map(printable, running)])}: {printable(first.by)} has worked since"
+        f" {first.began_at}, at most until {until}"
+    )
+
+
+def _ending(intent: Intent, result: Result) -> Change:
+    """Return the change that ends an attempt, with its history row."""
+    begun = intent.change
+    original = intent.task.entry
+    entry = begun.after
+    asset = result.asset
+    state = AFTER.get((result.outcome, asset is not None), UNKNOWN)
+    after = original and original._replace(lease_until=0)
+    if state and entry:
+        after = entry._replace(state=state, changed_at="")
+        if asset is not None:
+            after = after._replace(asset=without_placeholders(asset))
+    row = HistoryRow(
+        from_state=state_of(original),
+        to_state=state_of(after),
+        run=entry.run if entry else "",
+        outcome=result.outcome,
+        status=result.status,
+        message=str(result.msg),
+        seconds=round(time.monotonic() - intent.began, 3),
+    )
+    return stamped(Change(Write.OUTCOME, begun.key, entry, after, row))
+
+
+def _anew(change: Change) -> Change:
+    """Return the change of an entry that is gone."""
+    return replace(change, before=None)

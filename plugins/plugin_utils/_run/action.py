@@ -2,285 +2,241 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The flow of every action plugin: environment, options, signals, and `until`."""
+"""What every action does: environment, options, signals, ledger; the work gets a TaskRun."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Callable, Iterator, Mapping
 
-from ...module_utils._errors import (
-    ACCEPTED,
-    NOT_SENT,
-    UNKNOWN,
-    InvalidInput,
-    Message,
-    RequestFailed,
-    ServicesError,
-)
-from ...module_utils._fields import Params
+from ...module_utils._call.policy import Operation
+from ...module_utils._errors import UNKNOWN, InvalidInput, ServicesError
 from ...module_utils._result import Result, Returned
 from ...module_utils._task.options import LEDGER_VARIABLE
-from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
-from ...module_utils._task.validation import Options, converted, validate
-from .._ledger.location import absolute
-from .ansible_core import TaskAction, untrusted, wants_invocation
-from .display import leave_message, prepare_display, say, show_lines
-from .one_value import require_one_value
-from .role import ONLY_CHECKS, names_in_role, shared_names, spec_in_role
-from .run_memory import run_memory
-from .worker import environment, is_orphan, parent
+from ...module_utils._task.task import Interrupted, Signals, deferred
+from ...module_utils._task.validation import Options, validate
+from ...module_utils._values import Params
+from .._ledger.ledger import Ledger
+from .._ledger.location import last_seen, note_seen, open_ledger
+from .._ledger.recording import Recording
+from .ansible_core import TaskAction, prints_lines, setting, untrusted
+from .role import FLEET, spec_in_role
+from .workers import is_orphan, prepare_workers, require_parent, run_memory, show
 
-_WHY = (
-    "This attempt sent nothing: the keyword until does not repeat a"
-    " creation that may have happened."
-)
 _UNRECORDED = (
     "No ledger is set, so running this again will create another machine."
     f" Set ledger, or {LEDGER_VARIABLE} in the environment, to the path of a file;"
     ' ledger: "" says that this is intended.'
 )
-_NO_LEDGER = (
-    f"is missing: set it, or {LEDGER_VARIABLE} in the environment, to a"
-    " path (an SQLite file) or a postgresql:// URL,"
-    " so that running again is safe"
-)
 
 
-class Attempts:
-    """The earlier attempts of the task that this process runs, which `until` repeats."""
+@dataclass
+class TaskRun:
+    """One task for one host and item, as its action hands it to its work."""
 
-    def __init__(self) -> None:
-        self._task: object = None
-        self._creation: Result | None = None
-        self._has_changed = False
-
-    def forget_others(self, task: object) -> None:
-        """Forget the attempts of any other task; the task object is the same for all of its own."""
-        if task is not self._task:
-            self._task = task
-            self._creation = None
-            self._has_changed = False
-
-    @property
-    def outcome(self) -> str:
-        """The outcome of a creation that may have happened, otherwise NOT_SENT."""
-        return self._creation.outcome if self._creation else NOT_SENT
-
-    def remember_creation(self, result: Result) -> None:
-        """Keep further attempts from sending the request of this result again."""
-        self._creation = result
-
-    def creation(self) -> Result | None:
-        """Return the result of a creation that is not repeated, None if this attempt may send."""
-        result = self._creation
-        if result is None:
-            return None
-        if result.failed:
-            return result.but(msg=Message(f"{_WHY} The earlier attempt: {result.msg}"))
-        return result.but(warnings=(*result.warnings, _WHY))
-
-    def end(self, result: Result) -> Result:
-        """Return the result of an attempt; it is `changed` if an earlier one was."""
-        self._has_changed = self._has_changed or result.changed
-        if self._has_changed and not result.changed:
-            result = result.but(changed=True)
-        if self._creation:  # with the message of the ledger
-            self._creation = result
-        return result
-
-
-_ATTEMPTS = Attempts()  # Ansible makes a new action for each attempt
-
-
-class Action(TaskAction):
-    """Runs a task on the controller; subclasses name their module (`spec`) and do its work."""
-
-    spec: ModuleSpec
+    core: TaskAction
+    task: Any  # its keywords and arguments
+    spec: ModuleSpec  # with the names of the role
     signals: Signals
     controller_environment: dict[str, str]
-    task_environment: dict[str, str]  # the keyword `environment`
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        """Prepare this process for its workers once a plugin is loaded, which is before the fork."""
-        super().__init_subclass__(**more)
-        if hasattr(cls, "spec"):
-            parent()
-            prepare_display()
-            run_memory()
-
-    def work(self, options: Options) -> Result | Returned:
-        """Do the task, given valid options, and return the result; raise ServicesError."""
-        raise NotImplementedError
-
-    def run_on_target(self) -> Result | None:
-        """Return the result of the module if it does the whole task, None otherwise."""
-        return None
-
-    def options_given(self) -> Params:
-        """Return the options of the task, not yet validated; raise InvalidInput."""
-        try:
-            return dict(self.all_given())
-        except (TypeError, ValueError):
-            problem = (
-                "one contains a value that JSON cannot represent (binary data, a"
-                " set, a huge number)"
-            )
-            raise InvalidInput("the options", problem) from None
+    warnings: list[str] = field(default_factory=list)  # for the result
+    ledger: Ledger | None = None  # that the task writes
+    recording: Recording | None = None  # of a task that sends
 
     @property
-    def creates(self) -> bool:
-        return self.spec.resource is not None and self.spec.resource.operation.method == "POST"
+    def check_mode(self) -> bool:
+        return bool(self.task.check_mode)
 
     @property
     def only_checks(self) -> bool:
-        """Whether the task only finds faults before the first request of the role."""
-        return self.keywords.check_mode and bool(self.variable(ONLY_CHECKS))
+        """Whether this is the task of the role that only finds faults before the first request."""
+        is_plan = self.core.variable("ansible_check_mode")
+        return bool(self.spec.names) and self.check_mode and not is_plan
 
-    def show(self, lines: Iterable[str]) -> None:
+    @cached_property
+    def given(self) -> Params:
+        """The options, not yet validated; raise InvalidInput."""
+        try:
+            return dict(self.core.all_given())
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "the options",
+                "one contains a value that JSON cannot represent (binary data, a set, a huge"
+                " number)",
+            ) from None
+
+    @cached_property
+    def options(self) -> Options:
+        """The options, validated or with their faults; raise InvalidInput."""
+        return validate(self.spec, self.given)
+
+    @cached_property
+    def operation(self) -> Operation:
+        """The operation of the task; raise TypeError for one of the ledger alone."""
+        return self.spec.sent.of(self.options.params)
+
+    def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
-        if not self.keywords.no_log:
-            show_lines(lines)
+        if not self.task.no_log:
+            show([*lines], stderr or not prints_lines())
 
-    def say(self, line: str) -> None:
-        """Display a line about assets on stderr, unless `no_log` hides it."""
-        if not self.keywords.no_log:
-            say(self.signals, line)
+    def pause(self, seconds: float) -> None:
+        """Wait before anything is sent; a signal ends the wait."""
+        with self.signals.raised():
+            time.sleep(seconds)
 
-    def list_variable(self, name: str, place: str) -> list[str]:
-        """Return the texts of a variable, converted as a list option; raise InvalidInput.
+    def open_ledger(
+        self, ledger: str, base_url: str = "", read_only: bool = False, is_moving: bool = False
+    ) -> Ledger:
+        """Return the open ledger of an option; raise ServicesError.
 
-        `place`: the name in messages.
+        `base_url`, `is_moving`: as in Ledger; the caller closes one that is moving.
         """
-        given = self.variable(name)
-        if not given:
-            return []
-        texts, problems = converted(dict(type="list", elements="str"), given, place, place)
-        if problems:
-            raise InvalidInput("; ".join(problems))
-        return list(texts)
+        may_create = is_moving or self.options.params["ledger_create"]
+        forbids = "" if may_create else self.spec.named("ledger_create")
+        with self.signals.raised():
+            opened = open_ledger(ledger, base_url, read_only, is_moving, forbids, run_memory())
+        if not read_only and not is_moving:
+            self.ledger = opened
+        return opened
 
-    def ledger_given(self) -> Any:
-        """Return the option `ledger` before it is validated, '' if none is given."""
-        given = self.arguments.get("ledger")
-        return os.environ.get(LEDGER_VARIABLE, "") if given is None else given
+    def lacks_rows(self, ledger: Ledger) -> bool:
+        """Return whether a ledger lacks a row that this controller has seen."""
+        seen = last_seen(setting("ANSIBLE_HOME"), ledger.header.ledger_id)
+        return ledger.went_back or not ledger.has_row(seen)
 
-    def absolute_path(self, option: str, path: str) -> str:
-        """Return the absolute path for an option, or for the variable that sets it.
+    def tell_news(self, ledger: Ledger) -> None:
+        """Show once in a run that a ledger is new; warn of one that has gone back in time."""
+        if ledger.is_new:
+            line = f"{ledger.where} is a new ledger: nothing was recorded before"
+            if not self.only_checks and run_memory().is_first(line):
+                show([line], stderr=True)
+            return
+        if self.lacks_rows(ledger):
+            self.warnings.append(
+                f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
+                " that this controller has seen, and what was created since then would be created"
+                " again. Record it first, from the reports of those runs"
+            )
 
-        Raise InvalidInput for a path in a collection.
-        """
-        return absolute(option, path, self.playbook_directory, self.arguments.get(option) is None)
 
-    def with_absolute_paths(self, options: Params) -> Params:
-        """Return options, valid or not, with absolute paths.
+class Action(TaskAction):
+    """Runs a task on the controller; each plugin has its module (`spec`) and its `work`."""
 
-        Raise InvalidInput for a path in a collection. A path that is not a text stays as it is.
-        """
-        texts = {name: options.get(name) for name in self.spec.paths}
-        paths = {
-            name: self.absolute_path(name, os.path.expandvars(text))
-            for name, text in texts.items()
-            if text and isinstance(text, str)
-        }
-        return {**options, **paths}
+    spec: ModuleSpec
+    # Does the task, given its options, which may have faults; raises ServicesError.
+    work: Callable[[TaskRun], Result | Returned]
 
-    def remember(self, result: Result) -> Result:
-        """Return the result; `until` does not repeat a creation that may have happened."""
-        if self.creates and result.outcome in (UNKNOWN, ACCEPTED):
-            _ATTEMPTS.remember_creation(result)
-        return result
+    def require_reader(self) -> None:
+        require_parent()
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
-        """Run the task for one host and item, and return the result."""
+        """Run the task for one host and item with deferred signals, and return the result."""
         super().run(tmp, task_vars)
-        self.controller_environment = dict(os.environ)
-        _ATTEMPTS.forget_others(self.task)
-        result = _ATTEMPTS.creation() or self._run_with_signals()
-        return untrusted(result.as_ansible())
-
-    def _run_with_signals(self) -> Result:
-        """Run the task with deferred signals, then let them terminate this process."""
-        with deferred() as self.signals:
-            result = _ATTEMPTS.end(self._run_in_environment())
-            if self.signals.caught and result.msg.text:
-                hidden = (
-                    f"{self.module}: a task with no_log was interrupted; its outcome is"
-                    f" {result.outcome}."
-                )
-                leave_message(hidden if self.keywords.no_log else str(result.msg))
-        if self.signals.caught:
-            self.signals.terminate()
+        self.task_vars = task_vars or {}
+        self.module_was_started = False  # by this attempt of `until`
+        with deferred() as signals:
+            result = self._run(TaskRun(self, self.task, self.spec, signals, dict(os.environ)))
+        if signals.caught:
+            signals.terminate()
         if is_orphan():
             # The result would fill a pipe that nobody reads, so this worker would never end.
             os._exit(1)
-        return result
+        return untrusted(result.as_ansible())
 
-    def _run_in_environment(self) -> Result:
-        """Run the task in its environment, on the target or here; its errors become results."""
+    def _run(self, run: TaskRun) -> Result:
+        """Do the task in its environment; its errors become results."""
         try:
-            names = names_in_role(self.task_vars, self.variables_given())
-            if names:
-                self.spec = spec_in_role(self.spec, names)
-            shared = shared_names(self.task_vars, names)
-            if shared:
-                require_one_value(self.task_vars, shared, self.template)
-            self._require_known_attempts()
-            self.task_environment = self.environment_keyword()
-            with environment({**self.controller_environment, **self.task_environment}):
-                self._require_ledger()
-                result = self.run_on_target() or self._run_here()
-                return self._with_warning(result)
+            if self.task_vars.get("ansible_role_name") == FLEET:
+                run.spec = spec_in_role(self.spec, self.task_vars)
+            with environment({**run.controller_environment, **self.environment_keyword()}):
+                self.creates = self.spec.operation is not None and run.operation.creates
+                _require_keywords(run)
+                return self._result(run)
         except InvalidInput as error:  # in a keyword or a variable
-            return Result.of_error(error.renamed(self.spec.named, self.spec.no_effect))
+            return Result.of_error(error.renamed(run.spec.named, run.spec.no_effect))
         except Interrupted as error:
-            outcome = _ATTEMPTS.outcome
-            effect = " before it sent anything. Run it again" if outcome == NOT_SENT else ""
-            failure = RequestFailed(f"The task was interrupted ({error}){effect}.", outcome)
-            return Result.of_error(failure)
+            return Result.of_error(error.failure())
 
-    def _require_ledger(self) -> None:
-        """Raise InvalidInput for a task of the role without a ledger."""
-        if self.spec.names and not self.ledger_given():
-            raise InvalidInput(self.spec.named("ledger"), _NO_LEDGER)
-
-    def _require_known_attempts(self) -> None:
-        """Raise InvalidInput for a creation that is repeated before its last job has ended."""
-        if self.keywords.is_async and self.creates and self.keywords.counts_attempts:
-            why = (
-                "cannot be combined with until or retries in a task that creates:"
-                " no attempt knows how the job"
-            )
-            advice = "before it ended. Remove async, or until and retries"
-            raise InvalidInput("async", f"{why} {advice}")
-
-    def _run_here(self) -> Result:
-        """Do the task here, or partly on the target, and return its result with `invocation`."""
-        options = validate(self.spec, self.options_given())
+    def _result(self, run: TaskRun) -> Result:
+        """Do the work, note the last row that it has written, and return its result."""
         try:
-            options.valid()
-            returned = self.work(options)
+            returned = self.work(run)
         except ServicesError as error:
-            returned = options.failed(error)
+            returned = run.options.failed(error)
+        if run.ledger:
+            with suppress(ServicesError):  # the next task notes it
+                serial = run.ledger.serial()
+                if not run.ledger.went_back:  # else the next run says so
+                    note_seen(setting("ANSIBLE_HOME"), run.ledger.header.ledger_id, serial)
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
-        if self.module_was_started:  # its result has warnings and invocation
-            return result
-        return result.but(
-            diff=result.diff if self.keywords.diff else None,
-            invocation=options.invocation() if wants_invocation(self.task_vars) else None,
-            warnings=(*options.secrets.warnings(), *result.warnings),
+        # The result of a module has its own.
+        said = [] if self.module_was_started else run.options.secrets.warnings()
+        warnings = (*said, *run.warnings, *result.warnings, *_unrecorded(run, result))
+        return result.but(diff=result.diff if run.task.diff else None, warnings=warnings)
+
+
+def _require_keywords(run: TaskRun) -> None:
+    """Raise InvalidInput for a task whose keywords and ledger do not fit each other."""
+    params, task = run.options.params, run.task
+    is_repeated = task.until or task.retries is not None
+    if run.core.creates and is_repeated and (params["force"] or not params["ledger"]):
+        if not run.spec.has_ledger:
+            raise InvalidInput(
+                "until",
+                "cannot be used, nor retries, with POST or PATCH: each attempt could take effect"
+                " again. Remove them, and wait for the effect in a task with method: GET",
+            )
+        raise InvalidInput(
+            "until",
+            "cannot be used, nor retries, for a creation without a ledger or with force: each"
+            f" attempt could create another machine. Set ledger, or {LEDGER_VARIABLE} in the"
+            " environment, to the path of a file and force to false, or remove until and retries",
+        )
+    if params["ledger"] and task.async_val:
+        raise InvalidInput(
+            "ledger",
+            "cannot be combined with async: nothing would record how the task ended. Remove async",
         )
 
-    def _with_warning(self, result: Result) -> Result:
-        """Return the result; the first creation of a run without a ledger gets a warning.
 
-        An empty option `ledger` means that this is intended.
-        """
-        is_recorded = self.arguments.get("ledger") is not None or os.environ.get(LEDGER_VARIABLE)
-        has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
-        if is_recorded or not has_created or self.keywords.no_log:
-            return result
-        if not run_memory().is_first(_UNRECORDED):
-            return result
-        return result.but(warnings=(*result.warnings, _UNRECORDED))
+def _unrecorded(run: TaskRun, result: Result) -> list[str]:
+    """Return the warning about the first creation of a run without a ledger.
+
+    An empty option `ledger` means that this is intended.
+    """
+    has_created = run.core.creates and (result.changed or result.outcome == UNKNOWN)
+    is_meant = run.options.params["ledger"] is not None
+    return (
+        [_UNRECORDED] if has_created and not is_meant and run_memory().is_first(_UNRECORDED) else []
+    )
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set exactly these environment variables; raise InvalidInput for one that is invalid."""
+    before = dict(os.environ)
+    if before == variables:
+        yield
+        return
+    try:
+        os.environ.clear()
+        try:
+            for name, value in variables.items():
+                os.environ[name] = value
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                "environment", f"the variable {name!r} cannot be set: {error}"
+            ) from None
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+prepare_workers()  # once a plugin is loaded, which is before the fork

@@ -10,33 +10,24 @@ import json
 import os
 import re
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from typing import Any, Callable, Iterator, TypeVar
+from functools import cache, partial
+from typing import Any, Iterator, TypeVar
 
 import ansible.template
 from ansible import constants
-from ansible.errors import AnsibleConnectionFailure, AnsibleUndefinedVariable
+from ansible.errors import AnsibleConnectionFailure
 from ansible.inventory.data import InventoryData
 from ansible.module_utils.common import json as core_json
-from ansible.playbook.block import Block
 from ansible.plugins.action import ActionBase
-from ansible.plugins.connection import ConnectionBase
 from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
-from ansible.utils.vars import load_extra_vars
 
 from ...module_utils._result import Returned
-from .worker import require_parent
 
 _Data = TypeVar("_Data")
 
 # Since ansible-core 2.19 a string is never templated unless it is marked as trusted.
 _trust = getattr(ansible.template, "trust_as_template", None)
-
-# Since ansible-core 2.21 a setting decides whether a result has `invocation`; before, every result
-# had it.
-_INVOCATION = "INJECT_INVOCATION"
 
 # The option of ssh, and of plugins made like it: how often a command is run again after its
 # connection was lost.
@@ -60,14 +51,15 @@ def prints_lines() -> bool:
     return bool({base.__module__ for base in getattr(callback, "__mro__", ())} & _PRINT_LINES)
 
 
-def run_directory() -> str:
-    """Return the temporary directory of this run alone, which Ansible removes at the end."""
-    return str(setting("DEFAULT_LOCAL_TMP"))
-
-
 def run_id() -> str:
-    """Return the unique id of this run, the same in all its workers."""
-    return os.path.basename(run_directory()).removeprefix("ansible-local-")
+    """Return the unique id of this run, the same in all its workers: its temporary directory."""
+    return os.path.basename(str(setting("DEFAULT_LOCAL_TMP"))).removeprefix("ansible-local-")
+
+
+def screen_width() -> int:
+    """Return the width of the screen in characters."""
+    display: Any = Display()
+    return int(display.columns)
 
 
 def call_first_display(method: str, *arguments: object) -> bool:
@@ -125,35 +117,6 @@ def host_variables(inventory: InventoryData, name: str) -> dict[str, Any]:
     return variables
 
 
-def wants_invocation(task_vars: dict[str, Any]) -> bool:
-    """Return whether results of this ansible-core have `invocation`."""
-    if _INVOCATION not in constants.config.get_configuration_definitions():
-        return True
-    return bool(constants.config.get_config_value(_INVOCATION, variables=task_vars))
-
-
-def keep_from_shell(connection: ConnectionBase, prefix: str) -> None:
-    """Keep the values of variables with this prefix out of all commands on this connection.
-
-    Users of the target can see its command lines, and `-vvv` shows them. The shell plugin makes them
-    for the module and for ansible-core's own polling of its job. A variable that the task empties
-    stays, because the module must not find the value that the target has for it.
-    """
-    shell: Any = connection._shell
-    # The items of a loop share a connection.
-    if "env_prefix" not in vars(shell):
-        shell.env_prefix = partial(_prefix_without, shell.env_prefix, prefix)
-
-
-def _prefix_without(env_prefix: Callable[..., str], prefix: str, **variables: object) -> str:
-    kept = {
-        name: value
-        for name, value in variables.items()
-        if not name.startswith(prefix) or str(value) == ""
-    }
-    return env_prefix(**kept)
-
-
 def is_python_too_old(result: Returned) -> bool:
     """Return whether ansible-core refused the target's Python, which it does before the module."""
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
@@ -172,31 +135,18 @@ def why_failed(result: Returned) -> str:
 
 
 @contextmanager
-def running_once(connection: ConnectionBase) -> Iterator[None]:
-    """Keep the connection from running a command of the context again after it was lost."""
+def running_once(connection: Any) -> Iterator[None]:
+    """Keep the connection from running a command of the context again after it was lost.
+
+    After a broken master connection (ControlPersist), ssh ignores its option and runs a command
+    again. But ssh itself then made a connection of its own, on which the command may have run.
+    """
     try:
         retries = connection.get_option(_RETRIES)
     except KeyError:  # the plugin never runs a command again
         yield
         return
-    try:
-        connection.set_option(_RETRIES, 0)
-        if hasattr(connection, "_bare_run"):
-            connection._bare_run = _once(connection._bare_run)
-        yield
-    finally:
-        connection.set_option(_RETRIES, retries)
-        vars(connection).pop("_bare_run", None)
-
-
-def _once(run: Callable[..., object]) -> Callable[..., object]:
-    """Return a function that runs a command of ssh once, then raises AnsibleConnectionFailure.
-
-    After a broken master connection (ControlPersist), the plugin ignores its option and runs a
-    command again. But ssh itself then made a connection of its own, on which the command may have
-    run.
-    """
-    left = [run]
+    left = [connection._bare_run] if hasattr(connection, "_bare_run") else []
 
     def run_once(*arguments: object, **more: object) -> object:
         if not left:
@@ -205,22 +155,14 @@ def _once(run: Callable[..., object]) -> Callable[..., object]:
             )
         return left.pop()(*arguments, **more)
 
-    return run_once
-
-
-@dataclass(frozen=True)
-class Keywords:
-    """The keywords of a task as they are in effect for a host."""
-
-    check_mode: bool
-    diff: bool
-    no_log: bool
-    is_async: bool
-    # Whether Ansible may repeat the task, and counts in `attempts`.
-    counts_attempts: bool
-    timeout: int | None  # seconds
-    becomes: bool  # whether the task changes to another user
-    is_local: bool  # whether the connection leads to this machine
+    try:
+        connection.set_option(_RETRIES, 0)
+        if left:
+            connection._bare_run = run_once
+        yield
+    finally:
+        connection.set_option(_RETRIES, retries)
+        vars(connection).pop("_bare_run", None)
 
 
 class TaskAction(ActionBase):
@@ -233,50 +175,27 @@ class TaskAction(ActionBase):
 
     _supports_async = True
     _supports_check_mode = True
-    task: object  # the same for all attempts of `until`
-    arguments: dict[str, Any]  # the options as the task gives them
     task_vars: dict[str, Any]
-    playbook_directory: str
+    creates = False  # whether the module sends a request that must not be sent twice
     module_was_started = False
 
     @property
-    def creates(self) -> bool:
-        """Whether the module sends a request that must not be sent twice."""
-        return False
-
-    @cached_property
-    def keywords(self) -> Keywords:
-        task = self._task
-        connection = self._connection
-        return Keywords(
-            check_mode=task.check_mode,
-            diff=task.diff,
-            no_log=task.no_log,
-            is_async=bool(task.async_val),
-            counts_attempts=bool(task.until) or task.retries is not None,
-            timeout=task.timeout,
-            becomes=bool(connection.become),
-            is_local=connection.transport == "local",
-        )
-
-    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
-        """Note what the task is given."""
-        self.task = self._task
-        self.arguments = self._task.args
-        self.task_vars = task_vars or {}
-        self.playbook_directory = str(self._loader.get_basedir())
-        return dict(ActionBase.run(self, tmp, task_vars))
+    def task(self) -> Any:
+        """The keywords of the task, and its arguments."""
+        return self._task
 
     @property
-    def module(self) -> str:
-        """The name of the module in the task."""
-        return str(self._task.action)
+    def is_local(self) -> bool:
+        """Whether the connection leads to this machine."""
+        return bool(self._connection.transport == "local")
 
     @property
-    def screen_width(self) -> int:
-        """The width of the screen in characters."""
-        display: Any = self._display
-        return int(display.columns)
+    def becomes(self) -> bool:
+        """Whether the task changes to another user."""
+        return bool(self._connection.become)
+
+    def require_reader(self) -> None:
+        """Raise ServicesError if nobody reads the result any more, so that no module is started."""
 
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""
@@ -292,13 +211,6 @@ class TaskAction(ActionBase):
         """Return a variable of the task, templated, None if there is none."""
         return self._templar.template(self.task_vars.get(name))
 
-    def template(self, value: Any, variables: dict[str, Any]) -> Any:
-        """Return a value, templated with the variables of any host, None if one is undefined."""
-        try:
-            return ansible.template.Templar(self._loader, variables).template(value)
-        except AnsibleUndefinedVariable:
-            return None
-
     def environment_keyword(self) -> dict[str, str]:
         """Return the keyword `environment`, templated and merged."""
         environment: dict[object, object] = {}
@@ -306,32 +218,25 @@ class TaskAction(ActionBase):
             ActionBase._compute_environment_string(self, environment)
         return {str(name): str(value) for name, value in environment.items()}
 
-    def variables_given(self) -> set[str]:
-        """Return the names of variables of the command line, of the play and of `import_playbook`."""
-        block: Any = self._task
-        while not isinstance(block, Block):
-            block = block._parent
-        return {*load_extra_vars(self._loader), *block._play.vars}
-
     def _low_level_execute_command(
         self, cmd: str, sudoable: bool = True, *arguments: Any, **more: Any
     ) -> Returned:
-        """Run a command on the target; raise ServicesError instead of the module in an orphan."""
+        """Run a command on the target; if it is the module, once, and only for a reader."""
         run = partial(super()._low_level_execute_command, cmd, sudoable, *arguments, **more)
         if not sudoable:
             return dict(run())
-        require_parent()
+        self.require_reader()
         self.module_was_started = True
         with running_once(self._connection) if self.creates else nullcontext():
             return dict(run())
 
     def run_shell(self) -> Returned:
-        """Run a no-op in a shell on the target, as the user of the module; return `rc` and output.
+        """Print the time in a shell on the target, as the user of the module; return `rc` and output.
 
         This finds an unreachable host, or a user that it cannot become, provably before the module
         starts.
         """
-        return dict(ActionBase._low_level_execute_command(self, "exit 0"))
+        return dict(ActionBase._low_level_execute_command(self, "date +%s"))
 
     def _remove_tmp_path(self, tmp_path: str | None, force: bool = False) -> None:
         """Remove the temporary directory; the result counts even if the connection is lost now."""
@@ -341,15 +246,34 @@ class TaskAction(ActionBase):
             self._connection._shell.tmpdir = None
 
     def keep_from_shell(self, prefix: str) -> None:
-        """Keep variables with this prefix out of all commands of the task on the target."""
-        keep_from_shell(self._connection, prefix)
+        """Keep the values of variables with this prefix out of all commands on the target.
+
+        Users of the target can see its command lines, and `-vvv` shows them. The shell plugin makes
+        them for the module and for ansible-core's own polling of its job. A variable that the task
+        empties stays, because the module must not find the value that the target has for it.
+        """
+        shell: Any = self._connection._shell
+        if "env_prefix" in vars(shell):  # the items of a loop share a connection
+            return
+        env_prefix = shell.env_prefix
+
+        def without(**variables: object) -> str:
+            kept = {
+                name: value
+                for name, value in variables.items()
+                if not name.startswith(prefix) or str(value) == ""
+            }
+            return str(env_prefix(**kept))
+
+        shell.env_prefix = without
 
     def run_module(self, arguments: dict[str, Any]) -> Returned:
         """Run the module with these arguments, which are modified, and return its result."""
-        wrap_async = self.keywords.is_async and not self._connection.has_native_async
+        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
         result = self._execute_module(
             module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async
         )
         if not wrap_async:
             self._remove_tmp_path(self._connection._shell.tmpdir)
-        return dict(result)
+        # AnsibleModule adds it, and knows none of the options.
+        return {name: value for name, value in result.items() if name != "invocation"}

@@ -7,84 +7,116 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+import re
+from typing import Callable
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils._call.operation import effect_of
+from ...module_utils._call.client import MARGIN, NO_END, Context, Lease
+from ...module_utils._call.policy import READS, effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
-from ...module_utils._fields import Params
 from ...module_utils._result import Result, Returned
-from ...module_utils._task.options import ENVIRONMENT_PREFIX
-from ...module_utils._task.signals import Interrupted
-from ...module_utils._task.task import RECORDED, Planned
-from ...module_utils._task.validation import validate, variable_of
-from .action import Action
+from ...module_utils._task.options import ENVIRONMENT_PREFIX, variable_of
+from ...module_utils._task.task import BEGUN, Interrupted, Sender, Task
+from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
-from .worker import environment
 
 _NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
+# The last line of `date +%s`, which follows a banner of the shell, if there is one.
+_TIME = re.compile(r"([0-9]{9,})\s*$")
 # POSIX: the command was found but cannot be run, or was not found.
 _SHELL_CANNOT_START = (126, 127)
 
 
-class Target:
+class Target(Sender):
     """Runs the module of a task; its result always has an outcome."""
 
-    def __init__(self, action: Action, given: Params) -> None:
-        """Raise InvalidInput for a path in a collection; `given`: the options of the task."""
-        self._action = action
-        self._given = {**given, **self._from_environment(given)}
-        if action.keywords.is_local:
-            self._given = action.with_absolute_paths(self._given)
-
-    def _from_environment(self, given: Params) -> dict[str, str]:
-        """Return the options that variables set, including variables of the controller.
-
-        Files of the controller may be missing on the target: a path on another machine comes from
-        the keyword `environment` alone.
-        """
-        action = self._action
-        found = {}
-        for name, option in action.spec.options.items():
-            if given.get(name) is not None:
+    def __init__(
+        self, run: TaskRun, task: Task | None = None, context: Context | None = None
+    ) -> None:
+        """`task`: the one that the options ask for, with a ledger on the controller."""
+        self._run = run
+        if task:
+            self.task = task
+        self._failure: Result | None = None  # of the no-op
+        self._wall = 0.0  # the clock of the target when it ran the no-op
+        self._given = dict(run.given)
+        if not run.spec.has_ledger:
+            self._given["ledger"] = ""  # the location may have a password in it
+        keyword = run.core.environment_keyword()
+        for name, option in run.spec.options.items():
+            variable = variable_of(name)
+            if option["type"] == "path" and run.core.is_local:
+                self._given[name] = run.options.params[name]
+            # Files of the controller may be missing on another machine.
+            elif option["type"] == "path" and variable not in keyword:
                 continue
-            variable = variable_of(option)
-            is_elsewhere = option["type"] == "path" and not action.keywords.is_local
-            if is_elsewhere and variable not in action.task_environment:
-                continue
-            if variable:
-                found[name] = os.environ[variable]
-        return found
+            elif variable and self._given.get(name) is None:
+                self._given[name] = os.environ[variable]
 
-    def send(self, planned: Planned) -> Result:
-        """Run the module for a task whose ledger stays on the controller."""
-        recorded = asdict(planned.recorded) if planned.recorded else None
-        base_url = planned.task.settings.base_url
-        self._given.update({"base_url": base_url, "ledger": "", RECORDED: recorded})
-        return self.run()
+    @property
+    def lease_seconds(self) -> float:
+        """For how long the module may send: all its attempts, waits and tokens."""
+        settings = self.task.settings
+        attempts = (settings.retries + 1) * settings.timeout
+        once = attempts + settings.retries * settings.retry_max_delay
+        return (3 if settings.credentials else 1) * once + MARGIN
 
     def run(self) -> Result:
+        """Run the no-op, then the module, and return its result."""
+        self.ready()
+        return self.send()
+
+    def ready(self) -> bool:
+        """Run a no-op on the target, which notes its clock; return False if that failed."""
+        self._failure = self._guarded(self._run_shell)
+        return self._failure is None
+
+    def send(self, lease: Lease = NO_END) -> Result:
+        """Run the module and return its result; the ledger stays on the controller."""
+        if lease is not NO_END:  # with a ledger
+            plan = self.task.required_plan()
+            self._given.update({"base_url": self.task.settings.base_url, "ledger": ""})
+            begun = {"seconds": lease.seconds, "wall": self._wall}
+            self._given[BEGUN] = {"body": plan.body, "known": plan.known, **begun}
+        return self._failure or self._guarded(self._run_module) or Result()
+
+    def _run_shell(self) -> None:
+        shell = self._run.core.run_shell()
+        clock = _TIME.search(shell.get("stdout", ""))
+        if shell["rc"] != 0 or not clock:
+            said = f"{shell.get('stderr', '')} {shell.get('stdout', '')}".strip()
+            raise ServicesError(
+                f"No shell can be run on the target as the user of the task: {said}"
+            )
+        self._wall = float(clock[1])
+
+    def _run_module(self) -> Result:
         """Run the module and return its result unchanged, except for a missing `outcome`."""
-        action = self._action
+        result = self._run.core.run_module(dict(self._given))
+        self.has_ended = "outcome" in result
+        return Result.from_ansible(result) if self.has_ended else self._with_outcome(result)
+
+    def _guarded(self, step: Callable[[], Result | None]) -> Result | None:
+        """Return the result of a step on the target, also if the connection is lost."""
+        core = self._run.core
         try:
             # Those variables are among the arguments.
-            action.keep_from_shell(ENVIRONMENT_PREFIX)
-            with environment(action.controller_environment), action.signals.raised():
-                shell = action.run_shell()
-                if shell["rc"] != 0:
-                    return _no_shell(shell)
-                result = action.run_module(dict(self._given))
-        except AnsibleConnectionFailure as error:
-            # Ansible would poll a job whose start was lost unless it failed, and return a result of
-            # its own.
-            is_async = action.keywords.is_async
-            return self._no_result(error).but(failed=is_async, more={"unreachable": True})
+            core.keep_from_shell(ENVIRONMENT_PREFIX)
+            with environment(self._run.controller_environment), self._run.signals.raised():
+                return step()
         except ServicesError as error:  # the run of Ansible has ended
             return Result.of_error(error)
         except (AnsibleError, Interrupted) as error:
-            return self._no_result(error)
-        return Result.from_ansible(result) if "outcome" in result else self._with_outcome(result)
+            outcome = UNKNOWN if core.module_was_started else NOT_SENT
+            self.has_ended = outcome == NOT_SENT
+            if not isinstance(error, AnsibleConnectionFailure):
+                return self._no_result(str(error), outcome)
+            # Ansible would poll a job whose start was lost unless it failed, and return a result of
+            # its own.
+            failed = bool(self._run.task.async_val)
+            failure = self._no_result(str(error), outcome, _NOT_THERE)
+            return failure.but(failed=failed, more={"unreachable": True})
 
     def _with_outcome(self, returned: Returned) -> Result:
         """Return a result of ansible-core instead of the module, with `outcome`.
@@ -92,44 +124,25 @@ class Target:
         Either a job was started, or the module failed.
         """
         result = Result.from_ansible(returned)
-        outcome = UNKNOWN
-        if returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned):
-            outcome = NOT_SENT
-        if self._action.keywords.check_mode:
-            outcome = NOT_SENT
+        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
+        is_predicted = self._run.check_mode and self._run.operation.method not in READS
+        outcome = NOT_SENT if cannot_start or is_predicted else UNKNOWN
         if "ansible_job_id" in returned and not result.failed:
             return result.but(outcome=outcome)
-        failure = self._failed(self._message(why_failed(returned), outcome), outcome)
+        failure = self._no_result(why_failed(returned), outcome)
         return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
-    def _no_result(self, error: BaseException) -> Result:
-        """Return the known effect of a module that gave no result."""
-        outcome = UNKNOWN if self._action.module_was_started else NOT_SENT
-        msg = self._message(str(error), outcome)
-        if isinstance(error, AnsibleConnectionFailure) and outcome == NOT_SENT:
-            msg += _NOT_THERE
-        return self._failed(msg, outcome)
-
-    def _message(self, why: str, outcome: str) -> str:
-        """Return the message about a module that gave no result."""
-        spec = self._action.spec
-        operation = spec.sent.operation
-        name = self._given.get(spec.key, "")
-        asset = f"{operation.noun}s" if spec.option else operation.label(str(name)).strip()
-        request = ""
-        if outcome == UNKNOWN:
-            base_url = self._given.get("base_url") or ""
-            request = f" to {operation.method} {base_url}{operation.path}"
-        problem = f"the module{request} gave no result ({why.rstrip('.')})"
-        return f"{asset}: {problem}. {effect_of(operation, outcome)}"
-
-    def _failed(self, msg: str, outcome: str) -> Result:
-        secrets = validate(self._action.spec, self._action.options_given()).secrets
-        return Result(outcome=outcome, failed=True, msg=Message(secrets.scrub_message(msg)))
-
-
-def _no_shell(shell: Returned) -> Result:
-    output = [shell.get("stderr", "").strip(), shell.get("stdout", "").strip()]
-    said = " ".join(filter(None, output))
-    msg = f"No shell can be run on the target as the user of the task: {said}"
-    return Result(failed=True, msg=Message(msg), more={"rc": shell["rc"]})
+    def _no_result(self, why: str, outcome: str, not_sent: str = "") -> Result:
+        """Return the known effect of a module that gave no result; `not_sent`: advice for that."""
+        spec = self._run.spec
+        operation = self._run.operation
+        asset = operation.resource.label(str(self._given.get(spec.key, ""))).strip()
+        if spec.option:
+            asset = f"{operation.resource.noun}s"
+        request = f"{operation.method} {self._given.get('base_url') or ''}{operation.path}"
+        msg = (
+            f"{asset}: the module to {request} gave no result ({why.rstrip('.')})."
+            f" {effect_of(operation, outcome)}{not_sent if outcome == NOT_SENT else ''}"
+        )
+        scrubbed = Message(self._run.options.secrets.scrub(msg))
+        return Result(outcome=outcome, failed=True, msg=scrubbed)

@@ -2,267 +2,314 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of a report: their content, and which files may be replaced.
+"""The report of a run, or of its plan: its rows, its files, and which files may be replaced.
+
+The templates page.html and junit.xml.j2 draw the data that they get.
 
 All tasks of one run of Ansible share its report. The first of them that ends replaces the report of
-an earlier run. An asset has one row, and another for each further effect, problem or plan.
+an earlier run.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace as with_fields
-from typing import NamedTuple
+import re
+import shlex
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from ...module_utils._call.operation import Operation
-from ...module_utils._errors import NOT_SENT, REJECTED, InvalidInput
-from ...module_utils._fields import json_differences
-from ...module_utils._http import strict_json
-from .._ledger.entries import author, current_time
-from .._ledger.ledger_file import BESIDE
-from .._ledger.location import shown_location
-from .._ledger.paths import real_path
-from .assets import (
+from jinja2 import Environment, StrictUndefined
+
+from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
+from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
+from ...module_utils._result import Result
+from ...module_utils._secrets import printable
+from ...module_utils._values import Params, date_time
+from .._ledger.entries import Serial, author, current_time
+from .plan import own_fields, plan_lines, shared_fields
+from .plan import text as as_text
+from .rows import (
+    DAMAGES,
+    EFFECTS,
+    EMPTY,
     ENDED,
+    FORMAT,
     IN_DOUBT,
-    NOT_LISTED,
-    NOT_STARTED,
+    MARKS,
     PLANNED,
-    UNCHANGED,
-    Asset,
     Run,
+    by_cause,
+    by_need,
+    counted,
     tally,
 )
-from .formats import FORMAT, FORMATS, Format
-from .output import alone_in, opened, replace, replacement, text_of
 
-# ValueError: ours, and a path that contains NUL or a lone surrogate
-_ERRORS = (OSError, ValueError)
-_DAMAGES = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
-_NOT_TRIED = (NOT_LISTED, NOT_STARTED)
-
-
-class AboutList(NamedTuple):
-    """Facts about a whole list and its ledger."""
-
-    ledger_id: str | None = None  # None if there is no ledger, or none yet
-    history_rows: int = 0
-    history_end: str = ""  # identifies the last of these rows
-    warnings: tuple[str, ...] = ()
-    interrupted: str | None = None  # why, if it was
-    is_forced: bool = False  # whether it sends again what the ledger has
+_HEAD = 100  # characters of a file, which contain the format
+_WIDTH = 120  # columns of a plan for a merge request
+_FEWEST_DOTS = 10  # requests in the picture of a page
+# The name of the color of each mark in the page.
+_COLORS = {"+": "good", "~": "change", ">": "change", "?": "doubt", "!": "differs", "x": "bad"}
+_IN_DIFF = {"?": "!", "~": "!", ".": "#"}  # the marks as `diff` has them
+_APPROVE = (
+    "To approve it, pass its JSON file to the run: as `fleet_approved` of the role `fleet`, or as"
+    " the option `approved` of a module. Then nothing else is sent."
+)
 
 
 class Report:
     """The report of the run that a task belongs to, which adds its results when it ends."""
 
-    def __init__(self, path: str, ledger: str, run: str, service: str, is_plan: bool) -> None:
+    def __init__(
+        self, path: str, ledger: str | None, run: str, service: str, is_plan: bool
+    ) -> None:
         """Raise InvalidInput for a path that could not be written to; change no file.
 
-        `path`: of the JSON file, absolute; `ledger`: its location, empty when there is none; `run`:
-        names the run of Ansible; `service`: its canonical base_url.
+        `path`: of the JSON file, absolute; `ledger`: its place, without a password, None if there
+        is none; `run`: names the run of Ansible; `service`: its canonical base_url.
         """
-        self._path = path
-        self._is_plan = is_plan
-        self._ledger_file = os.path.realpath(ledger) if ledger else ""
-        self._new = Run(
-            run=run,
-            state=PLANNED if is_plan else ENDED,
-            service=service,
-            ledger=shown_location(ledger) if ledger else None,
-            by=author(),
-            began_at=current_time(),
-            counts={},
-            assets=[],
-        )
+        base, suffix = os.path.splitext(path)
+        if suffix != ".json":
+            raise InvalidInput("report", f"{path!r} has to end in .json")
+        # A plan never replaces the report of a run.
+        self._base, first = (f"{base}.plan", ".md") if is_plan else (base, ".xml")
+        self._suffixes = (first, ".html", ".json")
+        # The report of the run before, which may be the only one that has an id.
+        self._previous = "" if is_plan else f"{base}.previous.json"
+        state = PLANNED if is_plan else ENDED
+        self._new = Run(run, state, service, ledger, author(), current_time())
         try:
-            files = self._files()
-            for file in files:
-                with replacement(file):
-                    pass
-            self._before([*files][-1])
-        except _ERRORS as error:
-            advice = "Give a new file in a directory that exists, or an earlier report"
-            raise InvalidInput("report", f"{self._problem(error)}. {advice}") from None
+            with TemporaryDirectory(dir=os.path.dirname(path)):
+                self._before()
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                "report",
+                f"{self._problem(error)}. Give a new file in a directory that exists, or an earlier"
+                " report",
+            ) from None
 
     @property
     def where(self) -> str:
         """The line with the paths of the files: the first one, and the suffixes of the others."""
-        base = self._base_of(min(os.path.relpath(self._path), self._path, key=len))
-        suffixes = sorted(self._formats())
-        return f"{'plan' if self._is_plan else 'report'}: {base}{', '.join(suffixes)}"
+        return f"report: {os.path.relpath(self._base)}{', '.join(reversed(self._suffixes))}"
 
-    def add_list(self, operation: Operation, assets: list[Asset], about: AboutList) -> str:
-        """Add the assets of a list to the report; return why that failed, empty on success.
+    def add_list(
+        self, rows: list[Result], warnings: list[str], ledger_id: str, serial: Serial | None
+    ) -> str:
+        """Add the rows of a list to the report; return why that failed, empty on success.
 
-        Others wait meanwhile. A file that is neither empty nor a report is left unchanged.
+        Its files are for their owner alone. Only one task at a time may do this. `ledger_id`: empty
+        if there is no ledger, or none yet; `serial`: the last row of its history when the list was
+        planned.
         """
         try:
-            files = self._files()
-            json_file = [*files][-1]
-            with alone_in(os.path.dirname(json_file)):
-                run = self._with(self._before(json_file), operation, assets, about)
-                for file, form in files.items():
-                    replace(file, form.text_of(run, json_file))
-        except _ERRORS as error:
-            done = "The task was done, and its result is complete; the report lacks it"
-            return f"report: {self._problem(error)}. {done}"
+            before = self._before()
+            if before is self._new and self._previous:
+                with suppress(FileNotFoundError):
+                    os.replace(f"{self._base}.json", self._previous)
+            run = replace(
+                before,
+                ended_at=current_time(),
+                ledger_id=ledger_id or before.ledger_id,
+                # As the first list found the ledger.
+                serial=before.serial or (serial and serial._asdict()),
+                warnings=tuple(dict.fromkeys((*before.warnings, *warnings))),
+                results=_merged(before.results, rows),
+            )
+            for suffix in self._suffixes:  # the JSON file last
+                with TemporaryDirectory(dir=os.path.dirname(self._base)) as directory:
+                    new = Path(directory, "new")
+                    new.touch(0o600)
+                    new.write_text(_TEXTS[suffix](run, f"{self._base}.json"), "utf-8")
+                    os.replace(new, f"{self._base}{suffix}")
+        except (OSError, ValueError) as error:
+            return (
+                f"report: {self._problem(error)}. The task was done, and its result is complete;"
+                " the report lacks it"
+            )
         return ""
 
-    def _before(self, file: str) -> Run:
+    def _before(self) -> Run:
         """Return the report of the other tasks of this run.
 
-        Raise ValueError if it is of another service or ledger.
+        Raise OSError or ValueError if it is of another service or ledger, or a file is not ours.
         """
+        for path in (*(f"{self._base}{suffix}" for suffix in self._suffixes), self._previous):
+            _require_ours(path)
         own = self._new
-        before = run_in(text_of(file))
-        if before is None or (before.run, before.state) != (own.run, own.state):
+        try:
+            before = Run.from_json(Path(f"{self._base}.json").read_text("utf-8"))
+        except (FileNotFoundError, *DAMAGES):
             return own
-        for name in ("service", "ledger"):
-            there = getattr(before, name)
-            here = getattr(own, name)
-            if there != here:
-                there = there or "none"
-                here = here or "none"
-                raise ValueError(f"in it this run has the {name} {there}, and this list has {here}")
+        if before.run != own.run:
+            return own
+        if (before.service, before.ledger) != (own.service, own.ledger):
+            raise ValueError("it has results of this run for another service or ledger")
         return before
 
-    def _with(
-        self, before: Run, operation: Operation, listed: list[Asset], about: AboutList
-    ) -> Run:
-        """Return the run with the assets of a list, after those that its other tasks reported."""
-        may_repeat = about.is_forced or before.ledger is None
-        assets = _added(before.assets, listed, may_repeat)
-        of_resource = [asset for asset in assets if asset.resource == operation.resource]
-        counts = {**before.counts, operation.resource: tally(operation, of_resource, self._is_plan)}
-        rows, end = about.history_rows, about.history_end or None
-        if before.history_rows is not None:
-            rows, end = before.history_rows, before.history_end
-        return with_fields(
-            before,
-            began_at=min(self._new.began_at, before.began_at),
-            ended_at=current_time(),
-            counts={resource: words for resource, words in counts.items() if words},
-            assets=assets,
-            ledger_id=about.ledger_id or before.ledger_id,
-            warnings=[*dict.fromkeys([*before.warnings, *about.warnings])],
-            interrupted=about.interrupted or before.interrupted,
-            # As the first list of the plan found the ledger.
-            history_rows=rows if self._is_plan else None,
-            history_end=end if self._is_plan else None,
-        )
-
     def _problem(self, error: Exception) -> str:
-        return f"{self._path!r} cannot be written: {getattr(error, 'strerror', None) or error}"
-
-    def _files(self) -> dict[str, Format]:
-        """Return the format of each file by its real path, the JSON file last.
-
-        Raise OSError or ValueError unless all are usable.
-        """
-        base = self._base_of(self._path)
-        return {
-            _usable(f"{base}{suffix}", form.head, self._ledger_file): form
-            for suffix, form in self._formats().items()
-        }
-
-    def _base_of(self, path: str) -> str:
-        """Return the start that the paths of all files share."""
-        base = os.path.splitext(path)[0]
-        # A plan never replaces the report of a run.
-        return f"{base}.plan" if self._is_plan else base
-
-    def _formats(self) -> dict[str, Format]:
-        """Return the format of each file by its suffix, the JSON file last.
-
-        The JSON file has the given suffix, or none, unless that is the suffix of another format.
-        """
-        formats = dict(FORMATS)
-        if not self._is_plan:
-            del formats[".md"]
-        given = os.path.splitext(self._path)[1]
-        if given not in FORMATS:
-            formats[given] = formats.pop(".json")
-        return formats
+        path, why = f"{self._base}.json", getattr(error, "strerror", None) or error
+        return f"{path!r} cannot be written: {why}"
 
 
-def _added(before: list[Asset], listed: list[Asset], may_repeat: bool) -> list[Asset]:
-    """Return the assets of several lists; `may_repeat`: whether the last one sends again."""
-    rows: dict[tuple[str, str], list[Asset]] = {}
-    for asset in before:
-        rows.setdefault(_key(asset), []).append(asset)
-    for asset in listed:
-        key = _key(asset)
-        left = [row for row in rows.get(key, []) if not _is_replaced(row, asset)]
-        is_new = may_repeat and bool(asset.plan) and asset.changed
-        if is_new or not any(_covers(row, asset) for row in left):
-            rows.pop(key, None)
-            left.append(asset)
-        rows[key] = left
-    return [row for each in rows.values() for row in each]
+def _require_ours(path: str) -> None:
+    """Raise OSError or ValueError for a file that is not a report."""
+    if not os.path.lexists(path):
+        return
+    is_report = os.path.isfile(path) and not os.path.islink(path)
+    if is_report:
+        with open(path, "rb") as file:
+            is_report = FORMAT.encode() in file.read(_HEAD)
+    if not is_report:
+        raise ValueError(f"{path} exists and is not a report")
 
 
-def _is_replaced(row: Asset, later: Asset) -> bool:
-    """Return whether a row changed nothing and is outdated by a later row of the same asset."""
-    if row.plan or later.result == NOT_LISTED:
-        return False
-    if later.result == NOT_STARTED and row.result not in _NOT_TRIED:
-        return False
-    had_no_effect = not row.changed and row.outcome in (NOT_SENT, REJECTED)
-    return had_no_effect or row.result == UNCHANGED
+def options_of_report(known: object) -> Params:
+    """Return what a report knows, as options of ledger_entry: what exists, and what is in doubt.
 
-
-def _covers(row: Asset, later: Asset) -> bool:
-    """Return whether a later row of the same asset adds nothing to a row."""
-    if later.result in _NOT_TRIED:
-        return True
-    if later.plan:
-        return row.plan == later.plan and not json_differences(row.body, later.body)
-    if later.result == UNCHANGED:
-        return row.changed and row.result != IN_DOUBT and later.id in (None, row.id)
-    return row.result == later.result == IN_DOUBT and not later.request_attempts
-
-
-def _key(asset: Asset) -> tuple[str, str]:
-    return asset.resource, asset.name
-
-
-def run_in(text: str) -> Run | None:
-    """Return the run of a report, None if the text is empty or damaged."""
-    try:
-        whole = json.loads(text, object_pairs_hook=strict_json.unique_members)
-        (run,) = whole["runs"]
-        assets = [Asset(**asset) for asset in run["assets"]]
-        found = Run(**{**run, "assets": assets})
-        return found if whole["format"] == FORMAT and _has_texts(found) else None
-    except _DAMAGES:
-        return None
-
-
-def _has_texts(run: Run) -> bool:
-    """Whether the fields that other code takes for texts are texts."""
-    texts: list[object] = [run.run, run.state, run.service, run.began_at]
-    may_lack = (run.ledger, run.ledger_id, run.history_end)
-    texts += (text for text in may_lack if text is not None)
-    for asset in run.assets:
-        texts += (asset.resource, asset.name, asset.result, asset.outcome, asset.plan)
-    return all(isinstance(text, str) for text in texts)
-
-
-def _usable(path: str, head: str, ledger_file: str) -> str:
-    """Return the real path of a file that may be replaced.
-
-    Open none that could block, or that opening would change. Raise OSError or ValueError.
+    Only of machines: of a role it has no more than the id, which its task has as well. `known`: the
+    contents of its JSON file. Raise InvalidInput for anything else.
     """
-    file = real_path(path)
-    if ledger_file and file in [f"{ledger_file}{end}" for end in ("", *BESIDE)]:
-        raise ValueError(f"{path} is a file of the ledger")
-    if not os.path.lexists(file):
-        return file
-    if not os.path.isfile(file):
-        raise ValueError(f"{path} is not a regular file")
-    with opened(file, os.O_RDWR) as found:
-        if found.read(len(head)) not in ("", head):
-            raise ValueError(f"{path} exists and is not a report")
-    return file
+    try:
+        run = Run.from_json(json.dumps(known))
+        rows = [row for row in run.results if RESOURCES[row.resource] is VIRTUAL_MACHINE]
+        reported_at = date_time(run.ended_at)
+        if not all(isinstance(text, str) for text in (run.service, *(row.item for row in rows))):
+            raise ValueError
+    except DAMAGES:
+        raise InvalidInput(
+            "file", "has neither a list of entries nor the report of a run"
+        ) from None
+    if run.state != ENDED:
+        raise InvalidInput(
+            "file", "has a plan. Give the report of the run, which has no .plan in it"
+        )
+    entries: dict[str | None, Params] = {}
+    for row in rows:
+        known = entries.get(row.item, {}).get("asset")
+        entry: Params = {"resource": row.resource, "name": row.item}
+        if row.asset is not None:
+            # Two ids of one name are for a person to settle: no entry has both.
+            asset = row.asset if known in (None, row.asset) else {"id": [known, row.asset]}
+            entries[row.item] = {**entry, "asset": asset}
+        elif row.word == IN_DOUBT and not known:
+            entries[row.item] = {**entry, "state": row.outcome}
+    return {"entries": [*entries.values()], "service": run.service, "reported_at": reported_at}
+
+
+def _merged(before: tuple[Result, ...], listed: list[Result]) -> tuple[Result, ...]:
+    """Return the rows of a run after a list, which replace those of the same assets.
+
+    A row of what may have had an effect stays, and one of what a plan changes: a plan in which two
+    lists change an asset is not approved.
+    """
+    rows: dict[tuple[str, str | None], list[Result]] = {}
+    for row in (*before, *listed):
+        same = rows.setdefault((row.resource, row.item), [])
+        if row.skipped and same:
+            continue
+        same[:] = filter(_stays, same)
+        told = [(each.asset, each.differs) for each in same]
+        if _stays(row) or row.request_attempts or (row.asset, row.differs) not in told:
+            same.append(row)
+    return tuple(row for same in rows.values() for row in same)
+
+
+def _stays(row: Result) -> bool:
+    may_exist = row.outcome in (ACCEPTED, UNKNOWN)
+    return row.changed or row.plan in EFFECTS or bool(may_exist and row.request_attempts)
+
+
+def _markdown(run: Run, _file: str) -> str:
+    """Return a heading with the counts, how to approve, and the plan of the screen in a fence.
+
+    No text of a user or of the service is outside the fence, which no such text can end.
+    """
+    headings = []
+    plan = [f"service: {printable(run.service)}", *map(printable, run.warnings)]
+    for resource, rows in run.lists.items():
+        heading, *lines = plan_lines(RESOURCES[resource], rows, _WIDTH)
+        headings.append(heading)
+        plan += ["", heading, *map(_in_diff, lines)]
+    text = "\n".join(plan)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    heading = f"## Plan: {'; '.join(headings) or EMPTY}"
+    marked = f"<!-- {FORMAT} -->"
+    return "\n".join([marked, heading, "", _APPROVE, "", f"{fence}diff", text, fence, ""])
+
+
+def _in_diff(line: str) -> str:
+    """Return a line of the screen with its mark as `diff` has them, at its start."""
+    return f"{_IN_DIFF.get(line[2:3], line[2:3])}{line[3:]}"
+
+
+def _json(run: Run, _file: str) -> str:
+    return json.dumps(run.as_json(), indent=1) + "\n"
+
+
+def page(run: Run, file: str) -> str:
+    """Return the page of a run, which loads nothing else; `file`: the JSON file beside it."""
+    rows = by_need(run.results)
+    counts = tally(rows)
+    shared = {resource: shared_fields(listed) for resource, listed in run.lists.items()}
+    return _drawn(
+        "page.html",
+        run=run,
+        rows=rows,
+        counts=counts,
+        to_approve=any(row.plan in EFFECTS for row in rows),
+        verdict=counted(counts) or EMPTY,
+        problems=by_cause(row for row in rows if row.msg.text),
+        approve=f"-e {shlex.quote(f'fleet_approved={shlex.quote(file)}')}",
+        shared=shared,
+        own=lambda row: own_fields(row, shared[row.resource]),
+        timed={resource: _timed(listed) for resource, listed in run.lists.items()},
+    )
+
+
+def _junit(run: Run, _file: str) -> str:
+    """Return JUnit XML: an asset is a test case, its module a suite."""
+    return _drawn("junit.xml.j2", run=run)
+
+
+def _drawn(name: str, **data: object) -> str:
+    """Return a template with its data, escaped."""
+    source = Path(__file__).with_name(name).read_text("utf-8")
+    drawing = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drawing.filters.update(mark=MARKS.get, color=_color, tally=tally, text=as_text, kind=_kind)
+    return f"{drawing.from_string(source).render(data)}\n"
+
+
+def _color(word: str) -> str:
+    return _COLORS.get(MARKS[word], "calm")
+
+
+def _timed(rows: list[Result]) -> list[Result]:
+    """Return the rows of a picture of the requests, problems last, above the others."""
+    timed = [row for row in by_need(rows)[::-1] if row.begun_after is not None]
+    return timed if len(timed) >= _FEWEST_DOTS else []
+
+
+def _kind(row: Result) -> str:
+    """Return the element for the end of a JUnit case, '' for success; in doubt is an error."""
+    if row.failed:
+        return "error" if row.word == IN_DOUBT else "failure"
+    return "skipped" if row.skipped or row.word == IN_DOUBT else ""
+
+
+def _visible(value: object) -> object:
+    """Return a value without invisible and bidirectional characters; markup is ours."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return printable(value)
+    return "" if value is None else value
+
+
+_TEXTS = {".md": _markdown, ".xml": _junit, ".html": page, ".json": _json}

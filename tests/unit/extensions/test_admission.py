@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What a page of somebody else can send from a browser on this machine has no effect, and reads
 nothing.
 """
@@ -88,45 +85,6 @@ def test_the_address_that_it_listens_on_is_answered():
     assert status("other:8080", address=("192.0.2.7", 8080), name="0.0.0.0") == 421
     assert status("localhost", address=("127.0.0.1", 80)) is None
     assert status("localhost", address=("127.0.0.1", 443), port=443) is None
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:8081", "http://localhost:8080"]
-)
-@pytest.mark.parametrize("path", PATHS)
-def test_a_page_of_another_origin_is_refused(origin, path):
-    assert (
-        status("127.0.0.1:8080", "POST", path, Origin=origin, Content_Type="application/json")
-        == 403
-    )
-
-
-def test_the_page_of_the_emulator_is_answered():
-    assert (
-        status(
-            "127.0.0.1:8080",
-            "POST",
-            "/_emulator/reset",
-            Origin="http://127.0.0.1:8080",
-            Content_Type="application/json; charset=utf-8",
-        )
-        is None
-    )
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data",
-        "",
-        "text/plain; application/json",
-    ],
-)
-def test_a_command_is_json(method, kind):
-    assert status("127.0.0.1:8080", method, "/_emulator/faults", Content_Type=kind) == 415
 
 
 FAULT = json.dumps({"kind": "drop", "count": 0})

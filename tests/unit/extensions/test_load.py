@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A service that takes its time, within limits: delay, rate, capacity and queue."""
 
 from __future__ import annotations
@@ -82,13 +79,6 @@ def test_an_operation_takes_its_time(emulator, configure):
     assert time.monotonic() - created >= 0.1
 
 
-def test_more_than_a_hundred_are_in_progress_at_once(emulator, hold):
-    everyone = threading.Barrier(120)
-    hold(lambda: everyone.wait(PATIENCE))
-    with created_at_once(emulator, 120) as answers:
-        assert statuses(answers) == {201: 120}
-
-
 def test_a_rate_holds_for_any_interval_of_a_second():
     now = [0.0]
     load, settings = Load(lambda: now[0]), DEFAULT.changed({"rate": 2, "retry_after": 1})
@@ -116,24 +106,6 @@ def test_requests_above_the_rate_are_refused_without_delay(emulator, configure, 
     assert emulator.created() == 3
 
 
-def test_above_its_capacity_requests_wait(emulator, configure, hold):
-    configure(capacity=4)
-    lock, in_progress, peaks = threading.Lock(), [], []
-
-    def work() -> None:
-        with lock:
-            in_progress.append(1)
-            peaks.append(len(in_progress))
-        time.sleep(0.02)
-        with lock:
-            in_progress.pop()
-
-    hold(work)
-    with created_at_once(emulator, 16) as answers:
-        assert statuses(answers) == {201: 16}
-    assert max(peaks) == 4
-
-
 def test_above_its_queue_it_refuses(emulator, configure, hold):
     configure(capacity=2, queue=3, retry_after=7)
     refused = threading.Event()
@@ -146,28 +118,6 @@ def test_above_its_queue_it_refuses(emulator, configure, hold):
             for answer in first
         } == {(503, "7")}
         assert statuses(answers) == {201: 5, 503: 4}
-
-
-def test_without_a_queue_it_refuses_what_exceeds_its_capacity(emulator, configure, hold):
-    configure(capacity=1, queue=0)
-    refused = threading.Event()
-    hold(lambda: refused.wait(PATIENCE))
-    with created_at_once(emulator, 2) as answers:
-        next(as_completed(answers, PATIENCE))
-        refused.set()
-        assert statuses(answers) == {201: 1, 503: 1}
-
-
-@pytest.mark.usefixtures("frozen")
-def test_the_token_endpoint_is_not_limited(emulator, configure):
-    configure(rate=1)
-    assert create(emulator).status_code == 201
-    grant = {"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"}
-    assert (
-        requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=PATIENCE).status_code
-        == 200
-    )
-    assert create(emulator).status_code == 429
 
 
 def test_a_slot_is_freed_when_the_client_leaves(emulator, configure, hold):

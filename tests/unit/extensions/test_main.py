@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m emulator` as a process: options, ready file, exit, and the messages when it cannot
 start.
 """
@@ -166,33 +163,3 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 )
 def test_a_failed_start_says_why(arguments, says):
     assert says in failing(*arguments)
-
-
-def test_the_ready_file_of_an_earlier_run_is_removed(tmp_path):
-    ready = tmp_path / "ready"
-    ready.write_text("http://127.0.0.1:1\n")
-    failing("--ready-file", str(ready), "--host", "192.0.2.1")
-    assert not ready.exists()
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
-        ("--port", "web", "'web' is not a number from 0 to 65535"),
-        ("--port", "65536", "'65536' is not a number"),
-        ("--port", "-1", "'-1' is not a number from 0 to 65535"),
-        ("--delay", "fast", "'fast' is not a number of seconds"),
-        ("--delay", "token=", "'' is not a number of seconds"),
-    ],
-)
-def test_a_number_that_is_none_is_refused_in_the_last_line(option, value, said):
-    done = subprocess.run(
-        [*COMMAND, option, value],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"error: argument {option}: {said}" in done.stderr.splitlines()[-1]

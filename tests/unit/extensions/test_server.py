@@ -1,17 +1,11 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The emulator at its sockets: the exact conversation, invalid requests, TLS, many clients, and
 shutdown.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import socket
 import ssl
-import threading
 import time
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -63,34 +57,6 @@ def test_the_target_is_recorded_as_it_was_sent(emulator):
     ]
 
 
-def test_a_body_that_is_not_text_is_recorded(emulator):
-    raw = LAST.replace(BODY, b"\xff" * len(BODY))
-    assert emulator.converse(raw).startswith(b"HTTP/1.1 400 ")
-    (entry,) = emulator.conversation()
-    assert (entry["body"], base64.b64decode(entry["body_base64"])) == (None, b"\xff" * len(BODY))
-
-
-def test_a_connection_is_kept_and_has_its_number(emulator):
-    with requests.Session() as session:
-        for _time in range(3):
-            session.put(f"{emulator.url}/x", timeout=5)
-    requests.put(f"{emulator.url}/x", timeout=5)
-    numbers = [entry["connection"] for entry in emulator.conversation()]
-    assert len(set(numbers[:3])) == 1
-    assert numbers[3] != numbers[0]
-
-
-def test_an_answer_does_not_wait_for_more(emulator):
-    with requests.Session() as session:
-        session.put(f"{emulator.url}/x", timeout=5)
-        sockets = [connection.request for connection in emulator.running._server.open]
-        assert {one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets} == {1}
-
-
-def test_requests_sent_at_once_are_answered_in_turn(emulator):
-    assert emulator.converse(RAW * 3 + LAST).count(b"HTTP/1.1 201 ") == emulator.created() == 4
-
-
 def test_100_continue_is_sent(emulator):
     with emulator.connect() as client:
         client.sendall(
@@ -138,27 +104,6 @@ def test_a_chunked_body_is_reassembled(emulator):
         b"HTTP/1.1 201 "
     )
     assert [entry["body"] for entry in emulator.conversation()] == [BODY.decode()]
-
-
-@pytest.mark.parametrize("size", [0, 10, len(HEAD), len(RAW) - 1])
-def test_an_incomplete_request_is_ignored(emulator, size):
-    with emulator.connect() as client:
-        client.sendall(emulator.addressed(RAW)[:size])
-        client.shutdown(socket.SHUT_WR)
-        assert client.recv(1) == b""
-    assert (emulator.conversation(), emulator.created()) == ([], 0)
-
-
-def test_many_clients_at_once_are_all_served(emulator):
-    threads = [
-        threading.Thread(target=emulator.converse, args=(RAW * 9 + LAST,)) for _time in range(10)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
-    assert emulator.created() == len(emulator.conversation()) == 100
-    assert [entry["number"] for entry in emulator.conversation()] == list(range(1, 101))
 
 
 def test_with_a_prefix_nothing_is_served_outside_it(peer):

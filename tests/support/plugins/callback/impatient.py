@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Gives the requests of a list that is told to stop half a second instead of ten, so that a test
 need not wait.
 """
@@ -27,6 +24,6 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         """Wait until the collections can be imported."""
-        from ansible_collections.infrastructure.services.plugins.module_utils._list import sending  # noqa: PLC0415
+        from ansible_collections.infrastructure.services.plugins.module_utils._list import threads  # noqa: PLC0415
 
-        sending.GRACE = 0.5
+        threads.GRACE = 0.5

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Writes to TRACER_FILE the file of the collection that each call and return of a worker is in,
 and the function, once while the file stays the same.
 """
@@ -9,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 from ansible.plugins.callback import CallbackBase
 
@@ -50,4 +48,5 @@ class CallbackModule(CallbackBase):
                     last = here
                     os.write(output, f"{here} {frame.f_code.co_name}\n".encode())
 
+        threading.setprofile(hook)
         sys.setprofile(hook)

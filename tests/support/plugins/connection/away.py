@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A host that is unreachable, or whose connection is lost once it has run the module."""
 
 from __future__ import annotations
@@ -19,6 +16,11 @@ options:
     type: str
     default: at once
     vars: [{name: ansible_away}]
+  reconnection_retries:
+    description: How often a command is run again after that, as ssh does.
+    type: int
+    default: 0
+    vars: [{name: ansible_ssh_retries}]
 """
 
 
@@ -39,6 +41,8 @@ class Connection(LocalConnection):
         """Run the command, but lose the module's answer."""
         done = super().exec_command(cmd, in_data, sudoable)
         if in_data or "AnsiballZ_" in str(cmd):
+            for _again in range(self.get_option("reconnection_retries")):
+                super().exec_command(cmd, in_data, sudoable)
             raise AnsibleConnectionFailure(
                 "Failed to connect to the host via ssh: Connection reset by peer"
             )

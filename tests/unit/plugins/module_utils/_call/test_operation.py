@@ -1,67 +1,24 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """How an answer is classified, and how a failure is described in the terms of the operation."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.operation import (
-    failure_message,
-    read_answer,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
     AttemptResult,
     Event,
+    failure_message,
+    read_answer,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Answer,
     Request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
-    application_role,
-    virtual_machine,
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
+    OPERATIONS,
 )
 
-CREATE, UPDATE = virtual_machine.OPERATION, application_role.OPERATION
+CREATE, UPDATE = OPERATIONS
 REQUEST = Request("POST", "https://service.example/a", {}, b"")
-
-
-@pytest.mark.parametrize(
-    ("answer", "event", "reason"),
-    [
-        (Answer(200, {}, b'{"id":"1"}'), Event.SUCCESS, ""),
-        (Answer(299, {}, b"{}"), Event.SUCCESS, ""),
-        (Answer(200, {}, b'{"id":"1"}', cut=True), Event.SUCCESS, ""),
-        (Answer(200, {}, b""), Event.ANSWER_UNUSABLE, "it is not JSON"),
-        (Answer(204, {}, b""), Event.ANSWER_UNUSABLE, "it is not JSON"),
-        (Answer(200, {}, b"[]"), Event.ANSWER_UNUSABLE, "not an object"),
-        (Answer(200, {}, b"{", cut=True), Event.ANSWER_CUT, "it is not JSON"),
-        (Answer(200, {}, b"", "it took too long", cut=True), Event.ANSWER_CUT, "it took too long"),
-        (Answer(200, {}, b"", "it is longer than 4 bytes"), Event.ANSWER_UNUSABLE, "longer than 4"),
-        (
-            Answer(307, {"Location": "https://user:pw@other.example/?secret"}),
-            Event.REFUSED,
-            "set base_url to the address",
-        ),
-        (Answer(304, {}), Event.REDIRECTED, "may have processed the request"),
-        (Answer(308, {}), Event.REFUSED, "the new address"),
-        (Answer(403, {}, b'{"detail":"secret"}'), Event.REFUSED, "lacks the permission"),
-        (Answer(401, {}), Event.UNAUTHORIZED, "access token"),
-        (Answer(429, {}), Event.THROTTLED, "too many requests"),
-        (Answer(503, {}), Event.UNAVAILABLE, "maintenance"),
-        (Answer(500, {}), Event.SERVER_ERROR, "failed internally"),
-        (Answer(102, {}), Event.IRREGULAR, "not a final HTTP status"),
-        (Answer(999, {}), Event.IRREGULAR, "not a final HTTP status"),
-    ],
-)
-@pytest.mark.parametrize("operation", [CREATE, UPDATE])
-def test_an_answer_maps_to_one_event(operation, answer, event, reason):
-    result = read_answer(operation, answer)
-    assert result.event == event
-    assert reason in result.reason
-    assert "secret" not in result.reason
-    assert (result.value is not None) is (event == Event.SUCCESS)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +59,6 @@ def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     assert effect in told
 
 
-@pytest.mark.parametrize("key", ["role\n1", "role\x1b1", "role\u20281"])
-def test_the_label_of_an_asset_is_one_printable_line(key):
-    assert UPDATE.label(key) == "application role role 1"
-
-
 @pytest.mark.parametrize(
     ("operation", "key", "begin"),
     [
@@ -135,19 +87,18 @@ def test_a_message_starts_with_the_asset(operation, key, begin):
             Answer(502, {"Location": "/x"}, b" bad\x1b[31m \xff\n"),
             {"error_body": "bad [31m \ufffd"},
         ),
-        (Answer(502, {}, b"a" * 20_000), {"error_body": "a" * 20_000}),
-        (Answer(502, {}, b"a" * 20_001), {"error_body": "(too long to be shown)"}),
         (Answer(403, {}, b""), {}),
     ],
 )
 def test_a_failure_keeps_what_the_service_said(answer, details):
-    assert read_answer(CREATE, answer).details == details
+    known = read_answer(CREATE, answer).details
+    assert {name: value for name, value in known.items() if value} == details
 
 
 def test_a_message_says_status_attempts_and_request_ids():
-    headers = {"x-request-id": "r-1", "traceparent": "00-a-b\x1b[31m", "x-other": "o"}
+    headers = {"x-request-id": "r-1", "x-correlation-id": "c-1\x1b[31m", "x-other": "o"}
     last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
     told = str(failure_message(CREATE, REQUEST, last, "rejected", 3, "web01"))
     assert "(attempt 3): status 429: too many requests. " in told
-    assert "[x-request-id: r-1, traceparent: 00-a-b" in told
+    assert "[x-request-id: r-1, x-correlation-id: c-1" in told
     assert told.isprintable()

@@ -1,12 +1,9 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The policy line by line, and that no sequence of attempts violates it; the waits, for any input."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from typing import NamedTuple
@@ -38,7 +35,6 @@ SECONDS = st.floats(0, 1e9)
 MALFORMED = [
     *(None, "", " ", "-5", "+5", "1.5", "abc", "1e3", "\u0665", "5 6", "0x10", "inf", "nan", "GMT"),
     "Fri, 32 Jan 2026 00:00:00 GMT",
-    "Fri, 02 Jan 2026 03:04:10 +0500",
     "Fri, 02 Jan 2026 25:00:00 GMT",
     "Fri, 02 Jan 99999 03:04:05 GMT",
 ]
@@ -95,7 +91,9 @@ def run(method: str, limits: Limits, future: list[AttemptResult], renewable: boo
 
 @pytest.mark.parametrize("name", Event, ids=str)
 def test_each_event_has_its_row(name):
-    assert (name.again["POST"], name.effect, name.again["PUT"], name.effect) == EXPECTED[name]
+    assert (name.again("POST"), name.effect, name.again("PUT"), name.effect) == EXPECTED[name]
+    assert name.again("PATCH") == name.again("POST")
+    assert {name.again(method) for method in ("GET", "HEAD", "DELETE")} == {name.again("PUT")}
 
 
 def test_the_policy_has_no_other_rows():
@@ -121,7 +119,7 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     if method == "POST":
         repeated = {result.event for result in past[:-1]}
         assert repeated & HANDED_OVER <= {Event.THROTTLED, Event.UNAUTHORIZED}
-    assert last.because("") == past[-1]
+    assert replace(last, reason="") == past[-1]
 
 
 @pytest.mark.parametrize(
@@ -171,15 +169,10 @@ def test_backoff_ends_at_retry_max_delay():
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
 def test_a_wait_is_a_fraction_of_an_exponential_bound(attempt, longest, fraction, other):
     bound = min(longest, 2.0 ** min(attempt - 1, 60))
-    wait = delay(attempt, longest, fraction, None)
+    wait = delay(attempt, longest, fraction)
     assert wait == pytest.approx(fraction * bound)
-    assert delay(attempt, longest, 1.0, None) == bound
-    assert (wait <= delay(attempt, longest, other, None)) or fraction > other
-
-
-@given(st.integers(1, 100), SECONDS, st.floats(0, 1), SECONDS)
-def test_the_requested_wait_is_honoured(attempt, longest, fraction, asked):
-    assert delay(attempt, longest, fraction, asked) == asked
+    assert delay(attempt, longest, 1.0) == bound
+    assert (wait <= delay(attempt, longest, other)) or fraction > other
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["", " ", "\t "]))

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Each status maps to one event, and has a text that says what to do."""
 
 from __future__ import annotations
@@ -11,11 +7,8 @@ import string
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.application_role import (
-    OPERATION as UPDATE,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.virtual_machine import (
-    OPERATION as CREATE,
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
+    OPERATIONS,
 )
 
 # A status that is not listed here belongs to its class.
@@ -39,10 +32,10 @@ def test_each_status_maps_to_its_event(hundred):
         assert policy.meaning(status)[0] == expected, status
 
 
-@pytest.mark.parametrize("operation", [CREATE, UPDATE], ids=lambda operation: operation.resource)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.resource.name)
 def test_each_text_is_filled_in_for_each_operation(operation):
     for status in range(2000):
-        text = policy.meaning(status)[1].format(**operation._asdict())
+        text = policy.meaning(status)[1].format(**vars(operation))
         assert text
         assert not set("{}") & set(text), status
 
@@ -55,7 +48,7 @@ def test_texts_use_only_fields_of_an_operation():
         for _literal, name, _spec, _conversion in string.Formatter().parse(text)
         if name
     }
-    assert asked <= set(CREATE._fields)
+    assert asked <= set(vars(OPERATIONS[0]))
 
 
 @pytest.mark.parametrize("status", sorted(policy._BY_STATUS))

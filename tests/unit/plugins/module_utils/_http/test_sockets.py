@@ -1,155 +1,126 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""The sockets: no operation outlives its attempt, and bytes count as handed over before the kernel
-takes them.
+"""The first byte: it is handed over after the connection is ready, while there is time, and if the
+task still may send it.
 """
 
 from __future__ import annotations
 
 import socket
-import threading
+import ssl
+import time
+from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http import sockets
-from ansible_collections.infrastructure.services.plugins.module_utils._http.exchange import (
-    MAX_ANSWER,
-    TooLong,
+import trustme
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    AttemptFailed,
+    InvalidInput,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.sockets import (
-    Meter,
-    MeteredSocket,
-    Phase,
-    look_up,
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    Request,
+    sockets,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import (
+    ConnectionSettings,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    Transport,
+)
+from faults.behaviors import answers
+from faults.relay import Relay
+from support.service import Peer, Service
+from urllib3.connection import HTTPConnection
+
+BODY = b'{"name": "web01"}'
 
 
-def metered(seconds: float) -> tuple[MeteredSocket, socket.socket, Meter]:
-    """Return a metered socket, its other end, and its meter, in an attempt of `seconds`."""
-    meter = Meter(connect_timeout=1)
-    meter.start(seconds)
-    ours, theirs = socket.socketpair()
-    return MeteredSocket(ours, meter), theirs, meter
+class LeaseEndedError(InvalidInput):
+    """The clock was looked at, and says no."""
 
 
-def test_a_meter_knows_how_much_time_is_left():
-    meter = Meter(connect_timeout=1)
-    meter.start(5)
-    assert 4 < meter.left() <= 5
-    meter.start(0)
-    with pytest.raises(socket.timeout):
-        meter.left()
+class Way:
+    """A service, how it is reached, and what was seen at the first byte of the request."""
+
+    def __init__(self, service: Service, transport: Transport, url: str) -> None:
+        self.service, self.transport, self.url = service, transport, url
+        self.asked: list[int] = []  # bytes that the service had read
+
+    def send(self, *, allowed: bool = True) -> int:
+        """Make an attempt; return the status."""
+
+        def may_send() -> None:
+            self.asked.append(self.service.bytes_read)
+            if not allowed:
+                raise LeaseEndedError("ledger", "the lease has ended")
+
+        request = Request("POST", f"{self.url}/a", {}, BODY, may_send=may_send)
+        return self.transport.send_once(request, 10).status
 
 
-def test_a_new_attempt_starts_from_scratch():
-    meter = Meter(connect_timeout=1)
-    meter.phase, meter.peer, meter.sent, meter.ended = Phase.TLS, "x port 1", True, True
-    meter.received, meter.head = 10, (200, None)
-    meter.start(1)
-    assert (meter.phase, meter.peer, meter.sent, meter.ended) == (Phase.REQUEST, "", False, False)
-    assert (meter.received, meter.head) == (0, None)
+@pytest.fixture(params=["http", "https", "tunnel"])
+def way(request, tmp_path, monkeypatch):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1", "0.0.0.0").configure_cert(context)
+    is_tls = request.param != "http"
+    with Service(answers(), tls=context if is_tls else None) as service:
+        url = service.url
+        transport = Transport(ConnectionSettings(ca_path=str(tmp_path / "ca.pem")))
+        with Service(Relay(service.port, alone=0, tunnel=True)) as proxy:
+            if request.param == "tunnel":
+                monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+                url = url.replace("127.0.0.1", "0.0.0.0")
+            yield Way(service, transport, url)
 
 
-def test_the_limit_counts_what_a_proxy_says_to_connect_and_what_the_service_says():
-    sock, theirs, meter = metered(5)
-    meter.received = MAX_ANSWER - 2
-    theirs.sendall(b"abc")
-    tunnel, stream = (
-        MeteredSocket(sock._sock, meter, counting=False).makefile("rb"),
-        sock.makefile("rb"),
-    )
-    assert tunnel.raw.read(1) == b"a"
-    assert stream.raw.read(1) == b"b"
-    with pytest.raises(TooLong):
-        stream.raw.read(1)
-    sock.close()
-    theirs.close()
+def test_the_last_question_comes_when_the_connection_is_ready(way):
+    """TLS handshake and CONNECT are not part of the request."""
+    assert way.send() == 201
+    assert way.asked == [0]
 
 
-def test_bytes_count_before_the_kernel_takes_them():
-    sock, theirs, meter = metered(5)
-    theirs.close()
-    with pytest.raises(OSError, match=r"."):
-        sock.sendall(b"x")
-    assert meter.sent is True
-    sock.close()
+def test_a_request_that_may_not_be_sent_any_more_is_not_sent(way):
+    with pytest.raises(LeaseEndedError):
+        way.send(allowed=False)
+    assert way.send() == 201
+    assert len(way.service.received) == 1
+    assert way.asked == [0, 0]
 
 
-def test_bytes_sent_to_a_proxy_do_not_count():
-    sock, theirs, meter = metered(5)
-    MeteredSocket(sock, meter, counting=False).sendall(b"CONNECT")
-    assert theirs.recv(7) == b"CONNECT"
-    sock.close()
-    theirs.close()
+@pytest.mark.parametrize("way", ["https", "tunnel"], indirect=True)
+def test_a_connection_that_never_gets_ready_asks_nothing(way):
+    way.service.tls, way.service.script = None, lambda peer: peer.sock.recv(1) and peer.rst()
+    with pytest.raises(AttemptFailed, match="lost during the TLS handshake") as failed:
+        way.send()
+    assert (failed.value.sent, way.asked) == (False, [])
 
 
-def test_nothing_is_handed_over_when_the_time_is_up():
-    sock, theirs, meter = metered(0)
-    with pytest.raises(socket.timeout):
-        sock.sendall(b"x")
-    assert meter.sent is False
-    sock.close()
-    assert theirs.recv(1) == b""
-    theirs.close()
+def test_nothing_is_handed_over_when_the_time_is_up(monkeypatch):
+    """The connection is ready, but too late."""
+    real, passed = HTTPConnection.connect, [0]
+
+    def connect(connection):
+        real(connection)
+        passed[0] = 1000
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect)
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    monkeypatch.setattr(sockets, "time", clock)
+    with Service(Peer.hold) as service:
+        transport = Transport(ConnectionSettings())
+        with pytest.raises(AttemptFailed, match="timed out") as failed:
+            transport.send_once(Request("POST", service.url, {}, BODY), 60)
+    assert (failed.value.sent, service.bytes_read) == (False, 0)
 
 
-def test_a_read_without_data_ends_with_the_attempt():
-    sock, theirs, meter = metered(0.05)
-    with sock.makefile("rb") as stream, pytest.raises(socket.timeout):
-        stream.read(1)
-    assert 0 < sock.gettimeout() <= 0.05
-    assert meter.ended is False
-    sock.close()
-    theirs.close()
+def test_a_byte_counts_before_the_kernel_takes_it(monkeypatch):
+    def send(*_arguments):
+        raise ConnectionResetError("scripted")
 
-
-def test_an_end_of_stream_is_remembered():
-    sock, theirs, meter = metered(5)
-    theirs.sendall(b"ab")
-    theirs.close()
-    with sock.makefile("rb") as stream:
-        assert stream.read(2) == b"ab"
-        assert meter.ended is False
-        assert stream.read(1) == b""
-    assert meter.ended is True
-    sock.close()
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_an_ip_address_is_not_looked_up(address, monkeypatch):
-    monkeypatch.setattr(sockets.threading, "Thread", None)  # name look-ups run in one
-    assert look_up(address, 80, 0)[0][4][:2] == (address, 80)
-
-
-def test_a_name_is_looked_up():
-    assert "127.0.0.1" in {address[4][0] for address in look_up("localhost", 80, 5)}
-
-
-@pytest.mark.parametrize("name", ["a" * 64 + ".example", "é" * 64])
-def test_an_impossible_name_is_a_look_up_error(name):
-    with pytest.raises(socket.gaierror):
-        look_up(name, 80, 10)
-
-
-def test_a_name_is_looked_up_where_no_thread_can_be_started(monkeypatch):
-    """A limit on threads must not fail the request."""
-
-    def start(thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as limited:
-        limited.setattr(threading.Thread, "start", start)
-        assert "127.0.0.1" in {address[4][0] for address in look_up("localhost", 80, 5)}
-        with pytest.raises(socket.gaierror):
-            look_up("a" * 64 + ".example", 80, 5)
-    assert "127.0.0.1" in {address[4][0] for address in look_up("localhost", 80, 5)}
-
-
-def test_a_slow_look_up_ends_in_time(monkeypatch):
-    answered = threading.Event()
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda *args: answered.wait(60)
-    )  # a silent name server
-    with pytest.raises(socket.timeout):
-        look_up("slow.example", 80, 0.05)
-    answered.set()
+    with Service(Peer.hold) as service:
+        transport = Transport(ConnectionSettings())
+        with monkeypatch.context() as patched:
+            patched.setattr(socket.socket, "send", send)
+            with pytest.raises(AttemptFailed) as failed:
+                transport.send_once(Request("POST", service.url, {}, BODY), 10)
+    assert (failed.value.sent, service.bytes_read) == (True, 0)

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """JSON is read and written strictly, for any input."""
 
 from __future__ import annotations
@@ -13,15 +9,14 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.strict_json import (
     MAX_DEPTH,
-    MAX_INTEGER_DIGITS,
     InvalidJSON,
     decode_object,
-    depth,
-    encode,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._values import encode
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+MOST_DIGITS = 4300  # of an integer, which Python converts by default
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 KEYS = TEXT.filter(lambda key: not key.startswith("__ansible_"))
 VALUES = st.recursive(
@@ -118,14 +113,13 @@ def test_a_truncated_object_is_refused(body, data):
         (b'{"a": -1e999}', "range of a double"),
         (b'{"a": 1, "a": 1}', "same key twice"),
         (b'[{"b": {"a": 1, "\\u0061": 2}}]', "same key twice"),
-        (b'{"a": ' + b"9" * (MAX_INTEGER_DIGITS + 1) + b"}", "digits"),
-        (b'{"a": -' + b"9" * (MAX_INTEGER_DIGITS + 1) + b"}", "digits"),
+        (b'{"a": ' + b"9" * (MOST_DIGITS + 1) + b"}", "digits"),
+        (b'{"a": -' + b"9" * (MOST_DIGITS + 1) + b"}", "digits"),
         (nested(MAX_DEPTH + 1), "deeper"),
         (nested(MAX_DEPTH, '{"a":[', "", "]}"), "deeper"),
         (nested(5000), "deeper"),
         (b'{"a": "line\nend"}', "not JSON"),
         (b'{"a": [' + b"0," * 500_000 + b"0]}", "300,000 parts"),
-        (b'{"a": [' + b'{"":0},' * 110_000 + b"0]}", "300,000 parts"),
         (b'{"__ansible_type": 1}', "the key __ansible_type"),
         (b'{"a": [{"__ansible_unsafe": 1}]}', "the key __ansible_unsafe"),
         (b'{"a": {"__ansible_vault": 1}}', "the key __ansible_vault"),
@@ -160,10 +154,9 @@ def test_a_large_answer_is_read(large):
 
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_the_longest_number_and_the_deepest_object_are_read_and_written(sign):
-    digits = "9" * MAX_INTEGER_DIGITS
+    digits = "9" * MOST_DIGITS
     assert decode_object(f'{{"a": {sign}{digits}}}'.encode()) == {"a": int(sign + digits)}
     deepest = decode_object(nested(MAX_DEPTH))
-    assert depth(deepest) == MAX_DEPTH
     assert decode_object(encode(deepest, "attributes")) == deepest
 
 
@@ -181,7 +174,7 @@ def few_digits():
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_a_number_beyond_the_limit_of_this_python_is_refused(few_digits, sign):
     assert decode_object(f'{{"a": {sign}{"9" * few_digits}}}'.encode())["a"]
-    with pytest.raises(InvalidJSON, match="more digits than PYTHONINTMAXSTRDIGITS allows"):
+    with pytest.raises(InvalidJSON, match="an integer of more than"):
         decode_object(f'{{"a": {sign}{"9" * (few_digits + 1)}}}'.encode())
 
 
@@ -198,7 +191,9 @@ def test_values_that_json_cannot_express_are_refused_naming_the_option(body):
         encode(body, "attributes")
 
 
-@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 900])
-def test_a_value_nested_too_deeply_is_not_written(levels):
-    with pytest.raises(InvalidInput, match=r"^attributes: is nested deeper"):
-        encode(json.loads(nested(levels)), "attributes")
+def test_a_value_nested_too_deeply_is_not_written():
+    deep: list = []
+    for _level in range(100_000):
+        deep = [deep]
+    with pytest.raises(InvalidInput, match=r"^attributes: .* hundreds of levels"):
+        encode(deep, "attributes")

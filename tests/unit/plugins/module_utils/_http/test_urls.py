@@ -1,22 +1,19 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""URLs: which are accepted, that the host that is checked is the host contacted, and how a path
-segment is encoded.
+"""URLs and path segments: which are accepted, and that the host that is checked is the host
+contacted.
 """
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import (
     canonical_url,
     checked_url,
-    path_segment,
+    require_segment,
 )
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
@@ -76,17 +73,7 @@ REFUSED = [
     "https://[::1]x",
     "https://a]",
     "https://[abc]",
-    "https://a..b",
     "https://%6cocalhost",
-    "https://.",
-    f"https://{'a' * 64}.example",
-    "https://service.example/../admin",
-    "https://service.example/a/./b",
-    "https://service.example/%2e%2e/admin",
-    "https://service.example/%2E./b",
-    "https://service.example/a/.%2e",
-    "https://service.example/%2e/b",
-    "https://service.example/a/%2E%2e/",
     "http://service.example",
     "http://192.0.2.1",
     "http://127.0.0.1.example",
@@ -100,15 +87,6 @@ def test_an_invalid_url_is_refused_without_quoting_it(url):
     with pytest.raises(InvalidInput, match=r"^base_url: ") as refused:
         checked_url("base_url", url, allow_http=False)
     assert "secret" not in refused.value.msg.replace("would send secrets", "")
-
-
-@pytest.mark.parametrize(
-    "path", ["/a%2eb", "/%2e%2e%2e", "/...", "/.well-known", "/%252e%252e/x", "/a..b/%2eb"]
-)
-def test_other_dots_are_kept(path):
-    assert checked_url("base_url", f"https://service.example{path}", allow_http=False).endswith(
-        path
-    )
 
 
 def test_allow_http_allows_http_and_nothing_else():
@@ -160,7 +138,6 @@ def test_the_host_that_is_checked_is_the_host_contacted(url):
         ("https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"),
         ("https://[2001:db8:0:0::1]", "https://[2001:db8::1]"),
         ("https://service.example./a", "https://service.example/a"),
-        ("https://service.example/%7ea%2fb%C3", "https://service.example/~a%2Fb%C3"),
     ],
 )
 def test_urls_of_one_service_have_one_canonical_form(url, canonical):
@@ -170,15 +147,4 @@ def test_urls_of_one_service_have_one_canonical_form(url, canonical):
 @pytest.mark.parametrize("identifier", ["", ".", "..", "a\nb", "\r", "\x00", "a\x7f", "\ud800"])
 def test_values_that_cannot_be_a_segment_are_refused(identifier):
     with pytest.raises(InvalidInput, match=r"^id: "):
-        path_segment("id", identifier)
-
-
-@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
-def test_any_value_is_one_segment_and_decodes_to_itself(value):
-    assume(value not in (".", ".."))
-    segment = path_segment("id", value)
-    assert unquote(segment) == value
-    assert urlsplit(f"https://service.example/{segment}").path == f"/{segment}"
-    assert set(segment) <= set(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%"
-    )
+        require_segment("id", identifier)

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Nothing is sent that the approved plan does not have with the same body."""
 
 from __future__ import annotations
@@ -10,9 +7,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
-    ListRecording,
 )
 from support.lists import run_list
 from support.wire import answer, serving
@@ -79,16 +73,6 @@ def test_another_asset_is_refused_with_all_others_at_once(name):
     )
 
 
-def test_what_a_plan_contains_is_short_and_printable_in_the_message():
-    approved = {**BODY, "\x1b": "\x7f", "long": "x" * 5_000, **{f"f{n}": n for n in range(5_000)}}
-    with pytest.raises(InvalidInput) as refused:
-        sent({"web01": approved}, [BODY])
-    told = refused.value.msg
-    assert told.isprintable()
-    assert "long (none now, (too long to be shown) approved)" in told
-    assert len(told) < 10_000
-
-
 def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     body = {"attributes": {"login": True}}
     assert sent({"r": body}, [{"id": "r", **body}], APPLICATION_ROLES) == 1
@@ -133,45 +117,3 @@ def test_a_name_with_a_dot_is_no_path(body, approved):
     for one, other in ((body, approved), (approved, body)):
         with pytest.raises(InvalidInput, match=r"r: a\S* \(.* now, .* approved\)"):
             sent({"r": other}, [{"id": "r", "body": one}], APPLICATION_ROLES)
-
-
-def test_a_number_as_a_key_is_compared_as_it_is_sent():
-    body = {1: "a", "b": 2}
-    assert sent({"r": {"1": "a", "b": 2}}, [{"id": "r", "body": body}], APPLICATION_ROLES) == 1
-    with pytest.raises(InvalidInput):
-        sent({"r": {"1": "c", "b": 2}}, [{"id": "r", "body": body}], APPLICATION_ROLES)
-
-
-@pytest.mark.parametrize("is_approved", [True, False])
-def test_what_another_run_changes_after_the_comparison_is_not_sent_over_what_was_approved(
-    tmp_path, is_approved
-):
-    known = {"name": "one", "description": "a", "attributes": {"login": True}}
-    others = {"attributes": {"login": False}}
-    answers = [
-        answer(200, {"id": "r", **known}),
-        *[answer(200, {"id": "r", **known, **others})] * 2,
-    ]
-    with serving(*answers) as wire:
-
-        def update(body: dict, **more) -> dict:
-            given = {"base_url": wire.url, "application_roles": [{"id": "r", **body}]}
-            return run_list(APPLICATION_ROLES, given, location=str(tmp_path / "fleet.db"), **more)[
-                "results"
-            ][0]
-
-        class Overtaken(ListRecording):
-            def look_up(self, tasks):
-                found = super().look_up(tasks)
-                update(others, run="another")
-                return found
-
-        update(known)
-        approved = {"r": {"id": "r", **known, "description": "two"}} if is_approved else None
-        result = update(
-            {"description": "two", "send": "complete"}, approved=approved, recording=Overtaken
-        )
-        told = "what would be sent is not what was approved" in str(result.get("msg"))
-        found = told, result["failed"], result["outcome"], len(wire.sent)
-        refused, sent_anyway = (True, True, "not_sent", 2), (False, False, "accepted", 3)
-        assert found == (refused if is_approved else sent_anyway)

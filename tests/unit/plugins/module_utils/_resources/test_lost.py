@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What an update loses: fields that were known, were not sent, and came back different or not at
 all.
 """
@@ -10,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
-    Recorded,
+    Entry,
 )
 from support import UPDATE, run_exactly, run_task
 from support.wire import answer, serving
@@ -130,7 +127,7 @@ def test_known_fields_that_are_lost_are_told(options, came_back, lost, source):
         if source == "current" or "current" in options:
             result = run_exactly(UPDATE, {"current": KNOWN, **given})
         else:
-            result = run_exactly(UPDATE, given, recorded=Recorded({}, KNOWN))
+            result = run_exactly(UPDATE, given, recorded=Entry("done", {}, KNOWN))
     assert (result["changed"], result["outcome"], result.get("lost", [])) == (
         True,
         "accepted",
@@ -152,16 +149,5 @@ def test_a_warning_names_the_asset_the_fields_and_both_values():
     assert told == (
         "application role role-1: these fields were known and not sent, and came back different or not at all:"
         " attributes.login (true known, null now). The service replaces what is not sent, or somebody else changed it."
-        ' To restore them, add {"attributes": {"login": true}} to the task, the item or its body, with send: complete.'
+        " To restore them, add the known values to the task, the item or its body, with send: complete."
     )
-
-
-def test_an_attribute_that_is_no_option_is_restored_by_the_extra_ones():
-    known = {**KNOWN, "attributes": {**KEPT, "owner": {"team": "web"}}}
-    with serving(answer(200, {**KNOWN, **TWO, "attributes": {**KEPT, "login": None}})) as wire:
-        result = run_task(
-            UPDATE, base_url=wire.url, id="role-1", attributes=None, **TWO, current=known
-        )
-    (told,) = result["warnings"]
-    restored = '{"attributes": {"login": true}, "extra_attributes": {"owner": {"team": "web"}}}'
-    assert f"To restore them, add {restored} to the task" in told

@@ -1,18 +1,13 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A process that is asked to terminate first records the requests in flight."""
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Interrupted,
-    Signals,
     deferred,
 )
 
@@ -83,58 +78,3 @@ def test_a_signal_at_another_time_is_deferred_to_the_end():
         say("never")
 
     assert in_child(work) == ("recorded", signal.SIGTERM)
-
-
-def test_without_a_signal_the_handlers_are_restored():
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with deferred() as signals, signals.raised():
-        pass
-    assert [
-        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    ] == before
-
-
-def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with deferred() as signals:
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert signals.caught == []
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_another_thread_does_not_defer_signals():
-    before, within = signal.getsignal(signal.SIGTERM), []
-
-    def work():
-        with deferred():
-            within.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert within == [before]
-
-
-def test_the_first_signal_names_the_end_of_a_task():
-    signals = Signals()
-    assert signals.name == ""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signals.note(number, None)
-    assert signals.name == "SIGTERM"
-
-
-@pytest.mark.parametrize(
-    ("caught", "by_ctrl_c"),
-    [
-        ([], False),
-        ([signal.SIGINT], True),
-        ([signal.SIGTERM], False),
-        ([signal.SIGTERM, signal.SIGINT], False),
-    ],
-)
-def test_only_a_first_ctrl_c_counts_as_one(caught, by_ctrl_c):
-    signals = Signals()
-    signals.caught += caught
-    assert signals.by_ctrl_c is by_ctrl_c

@@ -1,23 +1,14 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The validator: what it takes as ansible-core does, and what it says of everything else."""
 
 from __future__ import annotations
 
 import json
-from copy import copy
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._fields import prune
-from ansible_collections.infrastructure.services.plugins.module_utils._secrets import HIDDEN
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLE,
     APPLICATION_ROLES,
-    EXAMPLES,
-    LEDGER_ENTRIES,
     LEDGER_ENTRY,
     LEDGER_INFO,
     VIRTUAL_MACHINE,
@@ -78,44 +69,14 @@ def dicts(options: dict) -> st.SearchStrategy:
     )
 
 
-def by_ansible(spec, item: dict) -> dict | None:
-    """The options as validated by ansible-core, which modifies defaults; None when it refuses them."""
-    options = {
-        name: {**option, "default": copy(option.get("default"))}
-        for name, option in spec.item_options.items()
-    }
-    result = ArgumentSpecValidator(options, **spec.constraints).validate(prune(item))
-    return None if result.error_messages else result.validated_parameters
-
-
 @pytest.mark.parametrize("spec", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda spec: spec.name)
 @given(st.data())
-def test_what_is_taken_becomes_what_ansible_core_makes_of_it(spec, data):
-    """The rules are stricter: a boolean is no number, for example. What they refuse is told below."""
+def test_whatever_is_refused_is_named_with_its_place(spec, data):
     item = {spec.key: "x", **data.draw(dicts(spec.item_options))}
-    params, problems = validated(spec.item_options, spec.constraints, item)
-    if not problems:
-        expected = by_ansible(spec, item)
-        assert expected is not None
-        names = set(params) - {"body", "current", "extra_attributes"}  # nulls in them are values
-        assert set(params) == set(expected)
-        for name in names:
-            assert as_sent(params[name]) == as_sent(prune(expected[name]))
-
-
-def as_sent(value: object) -> object:
-    """A value in which a number has one form: ours are sent in the shortest, unlike those of
-    ansible-core.
-
-    A list has no empty text, which ansible-core makes of a text without a part.
-    """
-    if isinstance(value, dict):
-        return {key: as_sent(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [as_sent(item) for item in value if item != ""]
-    return (
-        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    )
+    params, problems = validated(spec.item_options, spec.item_constraints, item)
+    assert set(params) == set(spec.item_options)
+    names = (*spec.item_options, "surplus", "parameters are mutually", "one of the following")
+    assert all(problem.startswith(names) for problem in problems)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +97,6 @@ def as_sent(value: object) -> object:
         ("scopes", " , ", []),
         ("scopes", [" a", ""], [" a", ""]),
         ("attributes", {"puppet_classes": "base, nginx"}, {"puppet_classes": ["base", "nginx"]}),
-        ("scopes", 5, ["5"]),
         ("scopes", ["a", 5], ["a", "5"]),
         ("headers", '{"A": "b"}', {"A": "b"}),
         ("headers", "A=b C='d e'", {"A": "b", "C": "d e"}),
@@ -145,12 +105,6 @@ def as_sent(value: object) -> object:
         ("ca_path", "~/ca", "/mine/ca"),
         ("attributes", "cpu=4 team=web", {"cpu": 4, "team": "web"}),
         ("attributes", None, {}),
-        (
-            "attributes",
-            {"subnet": {"dns": None}, "volumes": [{"name": None}]},
-            {"subnet": {}, "volumes": [{}]},
-        ),
-        ("attributes", {"vm_ram": 1, "team": None, "cpu": 4}, {"vm_ram": 1, "cpu": 4}),
         ("on_difference", None, "warn"),
     ],
 )
@@ -177,58 +131,50 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         (
             VIRTUAL_MACHINE,
             {"attributes": {"volumes": ["a"]}},
-            'attributes.volumes[0]: must be a dict such as {name: data, size_gb: 200}, not "a"',
+            "attributes.volumes[0]: must be a dict, not a string",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": {"volumes": [None]}},
-            "attributes.volumes[0]: must be a dict such as {name: data, size_gb: 200}, not null",
+            "attributes.volumes[0]: must be a dict, not null",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": {"volumes": {"a": 1}}},
-            "attributes.volumes: must be a list such as [{name: data, size_gb: 200}], not a dict",
+            "attributes.volumes: must be a list, not a dict",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": {"volumes": "data"}},
-            'attributes.volumes: must be a list such as [{name: data, size_gb: 200}], not "data"',
+            "attributes.volumes[0]: must be a dict, not a string",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": {"subnet": "10.0.0.0/24"}},
-            'attributes.subnet: must be a dict such as {network: 10.0.0.0, mask: 255.255.255.0}, not "10.0.0.0/24"',
+            "attributes.subnet: must be a dict, not a string",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": "cpu 4"},
-            'attributes: must be a dict such as {cpu: 4, vm_ram: 16}, not "cpu 4"',
+            "attributes: must be a dict, not a string",
         ),
         (
             APPLICATION_ROLE,
             {"id": "x", "attributes": ["login"]},
             "attributes: must be a dict, not a list",
         ),
-        (VIRTUAL_MACHINE, {"headers": 5}, "headers: must be a dict, not 5"),
-        (VIRTUAL_MACHINE, {"cpu": 4}, "cpu belongs under attributes; indent it"),
+        (VIRTUAL_MACHINE, {"headers": 5}, "headers: must be a dict, not a number"),
+        (VIRTUAL_MACHINE, {"cpu": 4}, "cpu: belongs under attributes; indent it"),
         (
             VIRTUAL_MACHINE,
             {"cpu": 4, "vm_ram": 8, "team": "web"},
-            "cpu and vm_ram and team belong under attributes; indent them",
-        ),
-        (APPLICATION_ROLE, {"id": "x", "login": True}, "login belongs under attributes; indent it"),
-        (
-            VIRTUAL_MACHINE,
-            {"state": "absent"},
-            "state: the service cannot delete. To forget a machine, use infra",
+            "cpu: belongs under attributes; indent it; vm_ram: belongs",
         ),
         (
-            VIRTUAL_MACHINES,
-            {"virtual_machines": [], "state": "present"},
-            "state: the service cannot delete. ",
+            APPLICATION_ROLE,
+            {"id": "x", "login": True},
+            "login: belongs under attributes; indent it",
         ),
-        (VIRTUAL_MACHINE, {"wait": True}, "wait: a request ends when the service has answered"),
-        (VIRTUAL_MACHINE, {"count": 3}, "count: one task is one machine; "),
         (
             VIRTUAL_MACHINE,
             {"attributes": {"count": 3}},
@@ -247,17 +193,17 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         (
             VIRTUAL_MACHINE,
             {"attributes": {"cpu": float("nan")}},
-            "attributes.cpu: must be a finite number, not NaN",
+            "attributes.cpu: must be a number, not NaN",
         ),
         (
             VIRTUAL_MACHINE,
             {"attributes": "{1, 2}"},
-            'attributes: must be a dict such as {cpu: 4, vm_ram: 16}, not "{1, 2}"',
+            "attributes: must be a dict, not a string",
         ),
         (
             VIRTUAL_MACHINE,
             {"client_id": ["x"]},
-            "client_id: must be a string (a word such as yes, no, true or false needs quotes), not a list",
+            "client_id: must be a string (quote it: ",
         ),
         (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
         (APPLICATION_ROLE, {"id": None}, "id: is missing: set it"),
@@ -266,7 +212,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             {"validate_certs": "perhaps"},
             'validate_certs: must be true or false, not "perhaps"',
         ),
-        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number, not 1.5"),
+        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number from 0, not 1.5"),
         (
             VIRTUAL_MACHINE,
             {"on_difference": "x"},
@@ -276,7 +222,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         (
             VIRTUAL_MACHINE,
             {"ca_path": "a\0b"},
-            'ca_path: must be without characters that no path can have, not "a\\u0000b"',
+            'ca_path: must be a path that can exist, not "a\\u0000b"',
         ),
         (
             VIRTUAL_MACHINES,
@@ -290,13 +236,18 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         ),
         (
             LEDGER_ENTRY,
-            {"ledger": "l", "resource": "compute_virtual_machine", "asset": {}, "id": "x"},
-            "id: cannot be given together with name",
+            {"ledger": "l", "entries": [], "file": "f.csv"},
+            "parameters are mutually exclusive: entries|file",
         ),
         (
             LEDGER_ENTRY,
-            {"ledger": "l", "resource": "compute_virtual_machine"},
-            "asset: is needed with state: present",
+            {"ledger": "l", "entries": [], "name": "web01"},
+            "parameters are mutually exclusive: entries|name",
+        ),
+        (
+            LEDGER_ENTRY,
+            {"ledger": "l"},
+            "one of the following is required: resource, entries, file",
         ),
     ],
 )
@@ -311,7 +262,7 @@ def test_all_that_is_wrong_is_told_at_once():
     ).problem.split("; ") == [
         "nmae: there is no such option (did you mean name?)",
         "base_url: is missing: set it, or the environment variable INFRASTRUCTURE_SERVICES_BASE_URL",
-        "retries: must be a number, not a list",
+        "retries: must be a whole number from 0, not a list",
         "name: is missing: set it",
         'attributes.cpu: must be a number, not "x"',
     ]
@@ -321,30 +272,18 @@ def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(mon
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_TIMEOUT", "soon")
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_RETRIES", "x")
     assert validate(VIRTUAL_MACHINE, {**LEAST, "retries": "y"}).problem.split("; ") == [
-        'INFRASTRUCTURE_SERVICES_TIMEOUT: "soon" is not a number of seconds',
-        'retries: must be a number, not "y"',
+        'INFRASTRUCTURE_SERVICES_TIMEOUT: must be a number from 0.001 to 86400, not "soon"',
+        'retries: must be a whole number from 0, not "y"',
     ]
 
 
 def test_all_that_is_wrong_ends_once_with_what_is_known_of_the_effect():
     with pytest.raises(InvalidInput) as refused:
         validate(VIRTUAL_MACHINE, {**LEAST, "nmae": 1, "cpu": 4, "timeout": "x"}).valid()
-    assert str(refused.value.final_message).endswith(
-        '; timeout: "x" is not a number of seconds. Nothing was sent.'
+    assert str(refused.value.message).endswith(
+        '; timeout: must be a number from 0.001 to 86400, not "x". Nothing was sent.'
     )
-    assert str(refused.value.final_message).count("Nothing was sent.") == 1
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_each_example_is_valid_for_one_dict(example):
-    options = VIRTUAL_MACHINE.options
-    shapes = [
-        option["options"]
-        for option in (*options.values(), *options["attributes"]["options"].values())
-        if "options" in option
-    ]
-    (shape,) = [each for each in shapes if example.keys() <= each.keys()]
-    assert validated(shape, {}, example)[1] == []
+    assert str(refused.value.message).count("Nothing was sent.") == 1
 
 
 SECRET = "s3cret-s3cret"
@@ -368,35 +307,11 @@ def test_no_credential_is_quoted(option, value):
     options = validate(VIRTUAL_MACHINE, {**LEAST, option: value})
     assert options.problem.startswith(f"{option}: ")
     assert SECRET not in options.problem
-    assert option in options.params or option not in json.dumps(options.invocation())
-
-
-def test_the_invocation_hides_a_credential_that_is_too_short_to_be_masked():
-    headers = {"X-Api-Key": "short", "X-Tenant": "shown"}
-    shown = validate(VIRTUAL_MACHINE, {**LEAST, "headers": headers}).invocation()["module_args"][
-        "headers"
-    ]
-    assert shown == {"X-Api-Key": HIDDEN, "X-Tenant": "shown"}
-
-
-def test_a_name_that_says_that_the_value_is_a_credential_is_enough():
-    spec = {"password": {"type": "float"}, "password_location": {"type": "float", "no_log": False}}
-    given = dict.fromkeys(spec, SECRET)
-    assert validated(spec, {}, given)[1] == [
-        "password: must be a number, not a string",
-        f'password_location: must be a number, not "{SECRET}"',
-    ]
-
-
-def test_a_default_is_never_shared():
-    one, other = (validate(VIRTUAL_MACHINE, LEAST).params["attributes"] for _time in range(2))
-    assert one == other == {}
-    assert one is not other
 
 
 @pytest.mark.parametrize(
     ("spec", "effect"),
-    [(VIRTUAL_MACHINE, "Nothing was sent."), (LEDGER_ENTRIES, "No entry was changed.")],
+    [(VIRTUAL_MACHINE, "Nothing was sent."), (LEDGER_ENTRY, "No entry was changed.")],
     ids=["sends", "edits"],
 )
 @pytest.mark.parametrize("error", [("ledger", "was moved"), ("ledger: was moved",)], ids=len)

@@ -1,153 +1,97 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""From the option `ledger` to an open ledger. The behaviour of an open ledger is tested in
-tests/ledger.
-"""
+"""From the option `ledger` to a location, and the commands about what is in doubt there."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     InvalidInput,
-    MissingLibrary,
+    ServicesError,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    settle_commands,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_ledger,
-    resolved,
+    checked_location,
+    open_database,
 )
-
-ROOT = Path(__file__).resolve().parents[5]
 
 
 @pytest.mark.parametrize(
-    ("location", "path"),
+    ("given", "location"),
     [
-        ("ledger.db", "/play/ledger.db"),
-        ("../a/./ledger.db", "/a/ledger.db"),
         ("/var/ledger.db", "/var/ledger.db"),
         ("~/ledger.db", "/houses/mine/ledger.db"),
         ("postgresql://host/db", "postgresql://host/db"),
+        ("postgres://host/db", "postgres://host/db"),
     ],
 )
-def test_a_relative_path_is_below_the_directory(monkeypatch, location, path):
+def test_a_ledger_is_an_absolute_path_or_a_url(monkeypatch, given, location):
     monkeypatch.setenv("HOME", "/houses/mine")
-    assert resolved(location, "/play", from_environment=False) == path
+    assert checked_location(given) == location
 
 
 @pytest.mark.parametrize(
-    ("playbook_dir", "from_environment"),
-    [("/play", True), ("/c/ansible_collections/infrastructure/services/playbooks", False)],
-)
-def test_from_the_environment_or_a_collection_s_playbook_it_is_below_the_working_directory(
-    monkeypatch, tmp_path, playbook_dir, from_environment
-):
-    monkeypatch.chdir(tmp_path)
-    assert resolved("ledger.db", playbook_dir, from_environment) == f"{tmp_path}/ledger.db"
-    assert resolved("/var/ledger.db", playbook_dir, from_environment) == "/var/ledger.db"
-
-
-def test_nothing_is_stored_in_an_installed_collection(tmp_path):
-    inside = tmp_path / "ansible_collections/a/b"
-    inside.mkdir(parents=True)
-    (tmp_path / "link").symlink_to(inside)
-    for path in (inside / "ledger.db", tmp_path / "link/ledger.db"):
-        with pytest.raises(
-            InvalidInput, match=r"^ledger: .*inside an installed collection.*absolute path"
-        ):
-            resolved(str(path), "/play", from_environment=False)
-
-
-@pytest.mark.parametrize(
-    "location",
+    "given",
     [
+        "ledger.db",
+        "./ledger.db",
         "http://host/db",
-        "sqlite:///ledger.db",
-        "sqlite://",
-        "://",
         "postgresql:/host/db",
         " POSTGRESQL://host/db",
         "host=db.example password=hunter2",
-        "dbname = ledger",
-        "password='hunter2' host=x",
+        "",
+        " ",
+        "/a\0b",
     ],
 )
-def test_other_schemes_are_refused_and_not_quoted(location):
-    with pytest.raises(InvalidInput, match=r"^ledger: it must be a path or a postgresql:// URL$"):
-        resolved(location, "/play", from_environment=False)
-
-
-@pytest.mark.parametrize("location", ["", " ", "a\0b"])
-def test_a_value_that_is_not_a_path_is_refused(location):
-    with pytest.raises(InvalidInput, match="it is empty or contains a NUL character"):
-        resolved(location, "/play", from_environment=False)
+def test_anything_else_is_refused_with_both_ways_to_write_it_and_without_a_password(given):
+    with pytest.raises(InvalidInput, match=r"^ledger: it is neither an absolute path") as refused:
+        checked_location(given)
+    assert "$PWD/fleet.db in a variable" in refused.value.msg
+    assert "{{ playbook_dir }}/fleet.db in a playbook" in refused.value.msg
+    assert "hunter2" not in refused.value.msg
 
 
 @pytest.mark.parametrize(
-    ("location", "playbook_dir"),
-    [(os.fsdecode(b"led\xffger.db"), "/play"), ("ledger.db", os.fsdecode(b"/pl\xffay"))],
+    "url",
+    [
+        "postgresql://me:hun/ter2@127.0.0.1:1/db",
+        "postgresql://me:hunter2@x@127.0.0.1:1/db",
+        "postgresql://me:%zz@h/db",
+        "postgresql://me@hunter2@h/db",
+        "postgresql://h:hunter2/db",
+        "postgresql://h/db/hunter2@",
+        "postgresql://h/a#hunter2",
+        "postgresql://[::1/hunter2",
+        "postgresql://h/db?hunter2=hunter2",
+    ],
 )
-def test_a_path_that_is_not_utf_8_is_refused_in_a_message_that_is(location, playbook_dir):
-    with pytest.raises(InvalidInput, match=r"\\udcff.* is not UTF-8") as error:
-        resolved(location, playbook_dir, from_environment=False)
-    assert error.value.msg.encode()
+def test_a_url_that_looks_wrong_is_refused_and_not_quoted(url):
+    with pytest.raises(InvalidInput, match="Percent-encode special characters") as refused:
+        open_database(url)
+    assert "hun" not in refused.value.msg
 
 
 @pytest.mark.parametrize("url", ["postgresql://host/db", "postgres://host/db"])
 def test_a_missing_library_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingLibrary, match="psycopg"):
-        open_ledger(url)
+    with pytest.raises(ServicesError, match="psycopg"):
+        open_database(url)
 
 
-def test_psycopg_is_imported_for_postgresql_only(tmp_path):
-    code = """if True:
-        import sys, conftest
-        from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import location
-        location.open_ledger(sys.argv[1]).close()
-        sys.exit("psycopg" in sys.modules)"""
-    subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "ledger.db"], cwd=ROOT / "tests", check=True
-    )
-
-
-def test_a_ledger_that_has_to_exist_is_not_created(tmp_path: Path):
-    with pytest.raises(
-        InvalidInput, match=r"^ledger: there is none at .*, and ledger_create is false"
-    ):
-        open_ledger(str(tmp_path / "ledger.db"), required_by="ledger_create")
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_path_that_leads_round_in_a_circle_is_refused(tmp_path: Path):
-    (tmp_path / "round").symlink_to("round")
-    with pytest.raises(InvalidInput, match=r"^ledger: Too many levels of symbolic links$"):
-        open_ledger(str(tmp_path / "round"))
-
-
-def test_the_files_are_private_to_their_owner(tmp_path: Path):
-    before = os.umask(0)
-    try:
-        ledger = open_ledger(str(tmp_path / "ledger.db"))
-    finally:
-        os.umask(before)
-    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    ledger.close()
-    assert modes == dict.fromkeys(("ledger.db", "ledger.db.lock"), 0o600)
-
-
-def test_a_ledger_that_a_group_shares_stays_shared(tmp_path: Path):
-    path = tmp_path / "ledger.db"
-    path.touch()
-    path.chmod(0o660)
-    before = os.umask(0o007)
-    try:
-        open_ledger(str(path)).close()
-    finally:
-        os.umask(before)
-    assert {entry.stat().st_mode & 0o777 for entry in tmp_path.iterdir()} == {0o660}
+@pytest.mark.parametrize(
+    ("shown", "begin", "option"),
+    [
+        ("/srv/fleet.db", "", " -e ledger=/srv/fleet.db"),
+        ("/srv/a fleet.db", "INFRASTRUCTURE_SERVICES_LEDGER='/srv/a fleet.db' ", ""),
+        ("", "", ""),  # the URL has a password, and the user has set the variable
+    ],
+)
+def test_the_commands_list_what_is_in_doubt_and_then_settle_it(shown, begin, option):
+    playbook = f"{begin}ansible-playbook infrastructure.services"
+    assert settle_commands(shown) == [
+        f"{playbook}.in_doubt{option} -e file=in_doubt.csv",
+        f"{playbook}.settle{option} -e file=in_doubt.csv",
+    ]

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """What the collection uses of ansible-core beyond its public API: present in this core, and used in
 one file only.
 """
@@ -13,7 +10,6 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from ansible import constants
@@ -22,7 +18,6 @@ from ansible.executor.task_queue_manager import FinalQueue
 from ansible.inventory.data import InventoryData
 from ansible.inventory.host import Host
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.parameters import PASS_VARS
 from ansible.playbook.block import Block
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.task import Task
@@ -92,11 +87,6 @@ def test_the_method_accepts_the_arguments_it_gets(method):
     assert [name for name in METHODS[method] if name not in parameters] == []
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_method_is_used(method):
-    assert method in names_in(FILE)
-
-
 @pytest.mark.parametrize(
     ("owner", "attribute"),
     [
@@ -130,24 +120,6 @@ def test_the_attribute_exists(owner, attribute):
     assert hasattr(owner, attribute) or attribute in inspect.getsource(owner)
 
 
-def test_a_module_is_told_whether_to_show_the_difference():
-    assert PASS_VARS["diff"][0] == "_diff"
-
-
-def test_the_shell_keeps_variables_out_of_commands_however_many_tasks_ask_for_it():
-    connection = connection_loader.get("local", PlayContext())
-    for _task in range(2 * sys.getrecursionlimit()):
-        ansible_core.keep_from_shell(connection, "OURS_")
-    assert connection._shell.env_prefix(OURS_TOKEN="t", ANOTHER="a b") == "ANOTHER='a b'"
-    assert connection._shell.env_prefix(OURS_TOKEN="t").strip() == ""
-
-
-def test_a_variable_that_a_task_empties_is_empty_on_the_target():
-    connection = connection_loader.get("local", PlayContext())
-    ansible_core.keep_from_shell(connection, "OURS_")
-    assert connection._shell.env_prefix(OURS_TOKEN="", OURS_URL="u").strip() == "OURS_TOKEN=''"
-
-
 @pytest.fixture
 def ssh():
     """A connection of ssh that repeats a command three times."""
@@ -162,52 +134,6 @@ def test_a_connection_repeats_commands_as_before_once_a_creation_has_ended(ssh):
         assert ssh.get_option("reconnection_retries") == 0
         raise AnsibleConnectionFailure("lost")
     assert (ssh.get_option("reconnection_retries"), ssh._bare_run) == (3, before)
-
-
-def test_a_connection_that_repeats_nothing_is_left_alone():
-    local = connection_loader.get("local", PlayContext())
-    before = dict(vars(local))
-    with ansible_core.running_once(local):
-        assert vars(local) == before
-
-
-def test_the_run_has_an_id_of_its_own():
-    assert ansible_core.run_directory() == constants.DEFAULT_LOCAL_TMP
-    assert ansible_core.run_id() in ansible_core.run_directory()
-
-
-@pytest.mark.parametrize("value", [True, False])
-def test_a_core_with_a_setting_for_the_invocation_decides_by_it(monkeypatch, value):
-    """Since ansible-core 2.21."""
-    config = SimpleNamespace(get_configuration_definitions=dict)
-    monkeypatch.setattr(ansible_core, "constants", SimpleNamespace(config=config))
-    assert ansible_core.wants_invocation({})
-    config.get_configuration_definitions = lambda: [ansible_core._INVOCATION]
-    config.get_config_value = lambda name, variables: variables[name]
-    assert ansible_core.wants_invocation({ansible_core._INVOCATION: value}) is value
-
-
-def failed(*reasons: str) -> SimpleNamespace | None:
-    """Return the exception of a failed module as ansible-core has it since 2.19."""
-    if not reasons:
-        return None
-    return SimpleNamespace(event=SimpleNamespace(msg=reasons[0], chain=failed(*reasons[1:])))
-
-
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        ({"msg": "Killed", "exception": failed("no")}, "Killed"),
-        (
-            {"msg": "", "exception": failed("The module failed.", "no space")},
-            "The module failed: no space",
-        ),
-        ({"exception": "a traceback"}, "it said nothing"),
-        ({}, "it said nothing"),
-    ],
-)
-def test_a_failed_module_says_why_in_its_message_or_in_a_chain_of_reasons(result, why):
-    assert ansible_core.why_failed(result) == why
 
 
 OTHERS = [path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "plugins").rglob("*.py")]

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the infrastructure.services contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every report that is written is held against its schema."""
 
 from __future__ import annotations
@@ -12,10 +9,11 @@ from support.reports import hold
 
 @pytest.fixture(autouse=True)
 def _reports_are_as_their_schema_says(monkeypatch):
-    replace = report.replace
+    dumps = report.json.dumps
 
-    def held(file: str, text: str) -> None:
+    def held(value: object, **options: object) -> str:
+        text = dumps(value, **options)
         hold(text)
-        replace(file, text)
+        return text
 
-    monkeypatch.setattr(report, "replace", held)
+    monkeypatch.setattr(report.json, "dumps", held)

@@ -1,0 +1,234 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a list adds to the way of a task: threads, which take items from the gate until it closes."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any, Callable, Mapping
+
+from .._call.client import Context
+from .._call.policy import AGAIN, AttemptResult, retry_after
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
+from .._result import Result
+from .._task.task import GRACE, Send, Task, Unrecorded, carry_out, interrupted, no_ledger
+from .._task.validation import Options
+from .._values import Asset
+from .gate import Gate, Item
+from .items import prepare_all, require_approved, require_plans
+from .result import ListResult
+from .width import NEUTRAL, OK, OVERLOADED, Width
+
+# Seconds between checks by the main thread, the only one that receives signals.
+_POLL_INTERVAL = 0.5
+_SPARE_FILES = 12  # descriptors, such as those of a ledger
+
+
+def send_list(
+    options: Options, context: Context, open_ledger: Callable[[str], Unrecorded] = no_ledger
+) -> Result:
+    """Return the result of a list; raise ServicesError before anything is sent."""
+    result = carry_out_list(options, context, open_ledger)
+    return result.returned(result.done())
+
+
+def carry_out_list(
+    options: Options,
+    context: Context,
+    open_ledger: Callable[[str], Unrecorded] = no_ledger,
+    approved: Mapping[str, Asset] | None = None,
+) -> ListResult:
+    """Return the results of a list; `approved`: the bodies that may be sent, None for any."""
+    each = ListTask(options, approved).each
+    result: ListResult = carry_out(options, context, open_ledger, prepare=prepare_all, each=each)
+    return result
+
+
+class ListTask:
+    """Carries out the tasks of a list."""
+
+    def __init__(self, options: Options, approved: Mapping[str, Asset] | None = None) -> None:
+        """`approved`: the bodies that may be sent, by name or id, None for any."""
+        self._spec = options.spec
+        self._params = options.params
+        self._approved = approved
+
+    def each(
+        self, tasks: list[Task], send: Send, context: Context, ledger: Unrecorded
+    ) -> ListResult:
+        """Do planned tasks, those with a request in threads; `send`: does one of them."""
+        self._tasks, self._send, self._context, self._ledger = tasks, send, context, ledger
+        require_plans(self._spec, tasks)
+        if self._approved is not None:
+            require_approved(tasks, self._approved)
+        to_send = [
+            number
+            for number, task in enumerate(tasks)
+            if task.plan and not task.plan.settled and not context.check_mode
+        ]
+        others = {*range(len(tasks))}.difference(to_send)
+        results = {number: self._result_of(tasks[number], context) for number in others}
+        self._settled = len(results)
+        self._failed = sum(result.failed for result in results.values())
+        most = most_connections(min(self._params["concurrency"], len(to_send)))
+        longest = self._params["retry_max_delay"]
+        self._gate = gate = Gate(to_send, Width(most, longest), self._limit)
+        doubtful = sum(task.error is not None for task in tasks)
+        if doubtful and self._params["in_doubt"] == "stop":
+            gate.stop(f"{doubtful:,} of the list in doubt ({self._spec.named('in_doubt')}: stop)")
+        elif to_send:
+            context.connect(tasks[0].settings.connection)  # an unusable file: for all items at once
+            self._began = time.monotonic()
+            run_threads(gate, self._do, most, context.why_to_stop, self._show_progress)
+            with gate.lock:
+                results.update(gate.ended)
+                results.update((number, self._late(item)) for number, item in gate.begun.items())
+        for number, one in results.items() if context.check_mode and gate.reason else ():
+            results[number] = one.but(skipped=one.changed, changed=False)
+        return ListResult(
+            self._spec,
+            self._params,
+            {
+                task.wanted.key: results.get(number, Result(skipped=True))
+                for number, task in enumerate(tasks)
+            },
+            context.no_log,
+            gate.reason,
+            ledger.not_listed(tasks) if context.check_mode else None,
+            bool(gate.begun),
+        )
+
+    def _result_of(self, task: Task, context: Context) -> Result:
+        """Return the result of a task, also of one that fails."""
+        try:
+            result = self._send(task, context)
+        except ServicesError as error:
+            result = context.secrets.scrub(Result.of_error(error))
+            if isinstance(error, InvalidInput):  # the same would be true of all others
+                self._gate.stop(f"the {error.option} cannot be used ({error.problem})")
+        if task.error:
+            skips = self._params["in_doubt"] == "skip"
+            result = result.but(
+                plan="in_doubt" if context.check_mode else "",
+                failed=not skips,
+                warnings=(result.msg,) if skips else (),
+            )
+        return result.but(last_row=task.last_row) if context.check_mode else result
+
+    def _limit(self, unknown: int, failures: int) -> str:
+        """Return the limit that so many items have reached, '' if none."""
+        reached = (
+            ("max_unknown", unknown, "in doubt"),
+            ("max_failures", self._failed + failures, "failed"),
+        )
+        for option, count, what in reached:
+            most = self._params[option]
+            if 0 < most <= count:
+                return f"the list stopped after {most} {what} ({self._spec.named(option)}: {most})"
+        return ""
+
+    def _show_progress(self, is_ending: bool) -> None:
+        """Show the progress of the list."""
+        gate, total = self._gate, len(self._tasks)
+        with gate.lock:
+            ended = list(gate.ended.values())
+        self._context.show_progress(total, self._settled, ended, gate.in_flight, is_ending)
+
+    def _late(self, item: Item) -> Result:
+        """Return the result of an item that did not end: its request is in doubt."""
+        task = self._tasks[item.number]
+        outcome = UNKNOWN if item.attempts else NOT_SENT
+        result = interrupted(task.operation, task.asset, outcome, self._gate.reason)
+        return self._ledger.with_next_step(result, task, outcome)
+
+    def _do(self, item: Item) -> Result:
+        """Do one item in a thread, as a single task is done but for the gate."""
+        gate = self._gate
+        context = replace(
+            self._context,
+            wait=gate.pause,
+            enter=partial(gate.enter, item),
+            leave=lambda result: gate.leave(item, *feedback_of(result)),
+        )
+        started = time.monotonic()
+        try:
+            result = self._result_of(self._tasks[item.number], context)
+        # threading would write it to stderr, whose lock Ansible's main thread may hold for ever.
+        except BaseException as error:  # noqa: BLE001
+            gate.stop(f"an unexpected {type(error).__name__} in this collection")
+            return self._late(item)
+        if result.status == 401:  # the token cannot be renewed, or was refused again
+            gate.stop("the service does not accept the access token (status 401)")
+        if item.was_refused and not item.attempts:
+            return Result(skipped=True)  # reported as not started
+        return result.but(
+            begun_after=round(started - self._began, 3),
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+
+def run_threads(
+    gate: Gate,
+    do: Callable[[Item], Result],
+    most: int,
+    watch: Callable[[], str],
+    show_progress: Callable[[bool], None],
+    threads: Any = threading,
+) -> None:
+    """Do items in at most `most` threads, until all have ended or the gate is closed.
+
+    `watch`: returns why to stop now, '' to continue. Requests in flight then get GRACE seconds; the
+    items of later ones stay in the gate's `begun`. `show_progress`: called at every check, with
+    whether only requests in flight are left; `threads`: the module threading, or a fake.
+    """
+
+    def work() -> None:
+        while item := gate.begin():
+            gate.end(item, do(item))
+
+    gate.stop(watch())  # a timeout may have expired while the ledger was opened
+    for number in range(most):
+        try:
+            threads.Thread(target=work, daemon=True).start()
+        except RuntimeError:
+            gate.stop("" if number else "no thread could be started")
+            break
+    deadline = math.inf
+    try:
+        while gate.clock() < deadline and not gate.wait(_POLL_INTERVAL):
+            why = watch()
+            if why and deadline == math.inf:
+                gate.stop(why)
+                deadline = gate.clock() + GRACE
+            show_progress(deadline < math.inf)
+    except BaseException:
+        gate.stop("the task ended unexpectedly")  # threads are left
+        raise
+
+
+def most_connections(wanted: int) -> int:
+    """Return how many of the wanted connections there are file descriptors for."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    free = limit - len(os.listdir("/dev/fd")) - _SPARE_FILES
+    return wanted if limit == resource.RLIM_INFINITY else max(1, min(wanted, free))
+
+
+def feedback_of(result: AttemptResult[Asset]) -> tuple[str, float | None]:
+    """Return what an attempt shows about the capacity of the service, and its Retry-After.
+
+    What can be tried again shows that it lacks some; a definite answer, even a refusal, that it has
+    some.
+    """
+    event = result.event
+    feedback = OK if event.effect in (ACCEPTED, REJECTED) else NEUTRAL
+    if event.again("PUT") == AGAIN:
+        feedback = OVERLOADED
+    return feedback, retry_after(result.headers.get("Retry-After"))

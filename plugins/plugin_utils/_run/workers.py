@@ -1,0 +1,151 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What workers share with the process that starts them: a memory, the screen, and its life.
+
+The memory holds tokens, files of ledgers and warnings already shown. Only these processes can read
+it, so a killed run leaves nothing on disk. The process that starts the workers creates it before it
+forks them. A worker that has to create it shares nothing, and fetches a token of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any, Iterator
+
+from ansible.utils.display import Display
+
+from ...module_utils._call.tokens import Memory
+from ...module_utils._errors import ServicesError
+from .ansible_core import call_first_display, setting
+
+_SIZE = 1 << 20  # bytes, enough for some hundred tokens
+# The method of the display in the process that starts the workers.
+_METHOD = "infrastructure_services_lines"
+# By how a line begins: its mark, between spaces.
+_COLORS = {
+    "  ? ": "COLOR_WARN",
+    "  x ": "COLOR_ERROR",
+    "  ! ": "COLOR_WARN",
+    "  + ": "COLOR_OK",
+    "  ~ ": "COLOR_CHANGED",
+}
+
+
+@cache
+def prepare_workers() -> None:
+    """Prepare this process for the workers that it will fork."""
+    parents = _parents()
+    os.register_at_fork(before=lambda: parents.append(os.getpid()), after_in_parent=parents.pop)
+    run_memory()
+    setattr(Display(), _METHOD, _display_lines)
+
+
+@cache
+def _parents() -> list[int]:
+    """Return the processes that forked one another, the last one being the parent of this one.
+
+    It is known before each fork: the parent may die right after it.
+    """
+    return [os.getppid()]
+
+
+def is_orphan() -> bool:
+    """Return whether ansible-playbook has died, so that nobody reads the result of this worker."""
+    return os.getppid() != _parents()[-1]
+
+
+def require_parent() -> None:
+    """Raise ServicesError in an orphan."""
+    if is_orphan():
+        raise ServicesError(
+            "Nothing was sent: the run of Ansible that this task belongs to has ended."
+        )
+
+
+def show(lines: list[str], stderr: bool) -> None:
+    """Have the process that starts the workers display lines, until Ctrl-C."""
+    if not call_first_display(_METHOD, lines, stderr):
+        _display_lines(lines, stderr)
+
+
+def _display_lines(lines: list[str], stderr: bool) -> None:
+    """Display lines if somebody reads them.
+
+    The thread that displays lines of workers also receives their results, and any OSError ends it.
+    """
+    for line in lines:
+        # Ansible detects whether stdout shows colors, but does not check stderr.
+        color = None if stderr else _COLORS.get(line[:4])
+        with suppress(OSError):
+            Display().display(line, color=color and setting(color), stderr=stderr)
+
+
+class RunMemory(Memory):
+    """A JSON object that this process shares with those that it forks from now on, and its locks.
+
+    A lock ends with its process. It is a byte range of an empty, unlinked file.
+    """
+
+    def __init__(self) -> None:
+        # A file lock excludes other processes, not other threads.
+        self._threads = threading.RLock()
+        self._file, path = tempfile.mkstemp()
+        os.unlink(path)
+        self._bytes = mmap.mmap(-1, _SIZE)
+        self._asked: set[str] = set()  # by tasks of this process
+
+    @contextmanager
+    def alone(self, name: str = "") -> Iterator[None]:
+        """Hold the lock of this name, a digest, exclusively; '': of the memory itself."""
+        number = int(name[:14] or "0", 16)
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, number)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
+
+    def read(self, name: str) -> Any:
+        """Return the value that was written last under this name, None if there is none."""
+        with self.alone():
+            return self._all().get(name)
+
+    def write(self, name: str, value: Any) -> Any:
+        """Write a value and return the one before, None if there was none.
+
+        There is no effect if there is no room. A process killed meanwhile leaves nothing.
+        """
+        with self.alone():
+            known = self._all()
+            text = json.dumps({**known, name: value}).encode() + b"\0"
+            if len(text) <= _SIZE:
+                self._bytes[0] = 0
+                self._bytes[1 : len(text)] = text[1:]
+                self._bytes[0] = text[0]
+            return known.get(name)
+
+    def _all(self) -> dict[str, Any]:
+        text = self._bytes[: self._bytes.find(b"\0")]
+        return json.loads(text) if text else {}
+
+    def is_first(self, name: str) -> bool:
+        """Return whether no task of this run has asked this before."""
+        if name in self._asked:  # as for each further item of a loop
+            return False
+        self._asked.add(name)
+        return not self.write(name, True)
+
+
+@cache
+def run_memory() -> RunMemory:
+    """Return the memory of this run."""
+    return RunMemory()

@@ -1,0 +1,135 @@
+"""What the pages name exists: links, files, targets of make, options, settings, tests, versions and
+environment variables.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import resources
+from ansible_collections.infrastructure.services.plugins.module_utils._task import options
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    settings_from,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import _for_one
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import prepare_one
+from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
+    validate,
+)
+from emulator.settings import RULES
+from support import SPECS
+from tools import matrix
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/open_points.md")
+}
+PATH = re.compile(r"(?<![\w/.~-])(?:plugins|tests|docs|extensions)/[\w/.]+\w")
+OPTIONS = {name for spec in SPECS.values() for name in spec.options}
+OPEN_POINTS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGES["docs/open_points.md"].splitlines()
+    if re.match(r"\| \d", line)
+]
+SECTIONS = {
+    "2.3",
+    "3",
+    "4.1",
+    "4.2",
+    "5",
+    "6",
+    "7",
+    "8",
+    "9",
+}  # of the interface, those with an open point
+
+
+def quoted(text: str) -> list[str]:
+    """Return the parts in backticks, outside of blocks of code."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_files_exist(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", PAGES[page])
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+    assert [
+        path
+        for path in PATH.findall(PAGES[page])
+        if not (ROOT / path).exists() and "load_balancer" not in path
+    ] == []
+
+
+def test_targets_exist():
+    line = ["make", "--no-print-directory", "help"]
+    told = subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    targets = {*re.findall(r"^([a-z]+) ", told, re.MULTILINE), *told.rpartition(": ")[2].split()}
+    words = " ".join(part for page in PAGES.values() for part in quoted(page))
+    named = set(re.findall(r"(?<![\w/])make (?:PYTHON=\S+ )?([a-z]+)", words))
+    assert len(named) > 10
+    assert named <= targets
+
+
+def test_the_resource_on_the_page_for_contributors_is_all_of_it():
+    (code,) = re.findall(r"   ```python\n(.*?)   ```", PAGES["CONTRIBUTING.md"], re.DOTALL)
+    made = dict(vars(resources))
+    exec(textwrap.dedent(code), made)
+    given = {"base_url": "https://s", "access_token": "token", "name": "front"}
+    spec = _for_one(made["CREATE_LOAD_BALANCER"])
+    valid = validate(spec, {**given, "attributes": {"port": "443"}})
+    (task,) = prepare_one(valid, settings_from(valid.params))
+    assert task.planned().plan.body == {"name": "front", "attributes": {"port": 443}}
+
+
+def test_every_section_with_an_open_point_has_a_row():
+    assert {number for row in OPEN_POINTS for number in row[0].split(", ")} == SECTIONS
+
+
+@pytest.mark.parametrize("row", OPEN_POINTS, ids=lambda row: f"{row[0]} {row[1]}"[:50])
+def test_everything_that_an_open_point_names_exists(row):
+    _section, unknown, does, given, settings, tests = row
+    assert unknown
+    assert does
+    assert set(quoted(given)) <= OPTIONS
+    assert set(quoted(settings)) <= set(RULES)
+    assert quoted(tests)
+    for test in quoted(tests):
+        file, name = test.split("::")
+        trees = [
+            ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob(f"tests/**/{file}")
+        ]
+        assert name in [
+            node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)
+        ], test
+
+
+def test_the_page_on_support_names_the_tested_versions():
+    def version(name: str) -> list[int]:
+        return [int(part) for part in name.split(".")]
+
+    page = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
+    oldest, newest = min(matrix.CORES, key=version), max(matrix.CORES, key=version)
+    pythons = sorted({*matrix.PYTHONS.values()}, key=version)
+    assert f"- {oldest} to {newest}." in page
+    assert f": {pythons[0]} to {pythons[-1]} are tested." in page
+    assert f"{matrix.OLDEST_TARGET} and {pythons[0]} to {pythons[-1]} are tested." in page
+
+
+def test_the_page_of_environment_variables_names_each_and_no_other():
+    page = (ROOT / "docs/docsite/rst/environment_variables.rst").read_text(encoding="utf-8")
+    names = {**options.ARGUMENT_SPEC, **options.MANY}
+    variables = {name: options.variables_of(name) for name in names if options.variables_of(name)}
+    told = {
+        option: re.findall(r"``(\w+)``", row)
+        for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)
+    }
+    assert told == variables
+    fragments = "".join(path.read_text() for path in ROOT.glob("plugins/doc_fragments/*.py"))
+    for places in variables.values():  # in order of precedence
+        assert re.search(r"[^.]*".join(f"E\\({each}\\)" for each in places), fragments), places

@@ -1,0 +1,136 @@
+"""Any other request inside the worker and as a module: the same at the socket, the same result."""
+
+from __future__ import annotations
+
+import pytest
+from support.running import Ansible
+from support.wire import Last, Sent, answer, running
+
+pytestmark = pytest.mark.matrix
+
+MODULE = "infrastructure.services.api_request"
+PATHS = {"worker": False, "module": True}
+REFUSED = ("not_sent", True, None, 0)
+POST = {"method": "POST", "body": {"name": "x"}}
+UNTIL = {"register": "seen", "until": "seen.json is defined and seen.json == 2", "delay": 0}
+ALL = {"retries": 2, **UNTIL}
+# Options, keywords, what is expected: outcome, whether it failed, JSON, number of requests.
+CASES = {
+    "get": ({}, {}, ("accepted", False, 1, 1)),
+    "get checked": ({}, {"check_mode": True}, ("accepted", False, 1, 1)),
+    "get until": ({}, ALL, ("accepted", False, 2, 2)),
+    "get lost": ({"retries": 1}, {}, ("unknown", True, None, 2)),
+    "get async": ({}, {"async": 60, "poll": 1}, ("accepted", False, 1, 1)),
+    "post": (POST, {}, ("accepted", False, 1, 1)),
+    "post checked": (POST, {"check_mode": True}, ("not_sent", False, None, 0)),
+    "post lost": (POST, {}, ("unknown", True, None, 1)),
+    "post until": (POST, ALL, REFUSED),
+    "post retries": (POST, {"retries": 1}, REFUSED),
+    "patch until": ({"method": "PATCH"}, ALL, REFUSED),
+}
+# The connection is lost once the module has run, and would run it again: options, check mode, how
+# many requests the service gets.
+AWAY = {
+    "put": ({"method": "PUT"}, False, 2),
+    "post": (POST, False, 1),
+    "get checked": ({}, True, 2),
+    "post checked": (POST, True, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def ran(collections, tmp_path_factory):
+    """Run all cases on both paths with a ledger by environment; return the run and the service."""
+
+    def choose(sent: Sent) -> bytes:
+        if "lost" in sent.case:
+            return Last()
+        return answer(200, len(service.sent_by(sent.case)))
+
+    tasks = [
+        {
+            "name": f"{name}, {path}",
+            MODULE: {
+                "base_url": f"{{{{ service }}}}/{name.replace(' ', '-')}-{path}",
+                "path": "/api/v1/things",
+                "retry_max_delay": 0,
+                **options,
+            },
+            "become": become and "async" not in keywords,
+            "become_method": "myself",
+            **keywords,
+        }
+        for name, (options, keywords, _expected) in CASES.items()
+        for path, become in PATHS.items()
+    ]
+    tasks += [
+        {
+            "name": f"{name}, away",
+            MODULE: {
+                "base_url": f"{{{{ service }}}}/{name.replace(' ', '-')}-away",
+                "path": "/api/v1/things",
+                **options,
+            },
+            "check_mode": check_mode,
+            "ignore_unreachable": True,
+            "vars": {
+                "ansible_connection": "away",
+                "ansible_away": "late",
+                "ansible_ssh_retries": 1,
+            },
+        }
+        for name, (options, check_mode, _requests) in AWAY.items()
+    ]
+    directory = tmp_path_factory.mktemp("requests")
+    with running(choose) as service:
+        play = {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "ignore_errors": True,
+            "vars": {"service": service.url},
+            "module_defaults": {"group/infrastructure.services.all": {"force": True}},
+            "tasks": tasks,
+        }
+        ansible = Ansible(directory, collections, service.url, "local")
+        run = ansible.playbook(
+            [play],
+            ANSIBLE_PIPELINING="true",
+            INFRASTRUCTURE_SERVICES_LEDGER=str(directory / "ledger.db"),
+        )
+    return run, service, directory
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", CASES)
+def test_the_requests_and_the_result(ran, name, path):
+    run, service, _directory = ran
+    result = run.result(f"{name}, {path}")
+    sent = service.sent_by(f"{name.replace(' ', '-')}-{path}")
+    seen = (result["outcome"], result.get("failed", False), result.get("json"), len(sent))
+    assert seen == CASES[name][2], result
+    method = CASES[name][0].get("method", "GET")
+    assert {each.line.split()[0] for each in sent} <= {method}
+    reads = seen[1] or method in ("GET", "HEAD")
+    assert result["changed"] is not reads
+
+
+def test_until_names_what_to_do_instead(ran):
+    said = [ran[0].result(f"{name}, worker")["msg"] for name in ("post until", "patch until")]
+    assert [text for text in said if "method: GET" not in text or "ledger" in text] == []
+
+
+def test_nothing_is_recorded_and_nothing_is_said_of_ledgers(ran):
+    run, _service, directory = ran
+    assert not (directory / "ledger.db").exists()
+    assert [word for word in ("Traceback", "No ledger", "new ledger") if word in run.output] == []
+
+
+@pytest.mark.parametrize("name", AWAY)
+def test_a_connection_that_runs_a_module_again(ran, name):
+    options, _check_mode, requests = AWAY[name]
+    result = ran[0].result(f"{name}, away")
+    assert result["outcome"] == "unknown"
+    assert len(ran[1].sent_by(f"{name.replace(' ', '-')}-away")) == requests
+    method = options.get("method", "GET")
+    assert f"request /api/v1/things: the module to {method} http://" in result["msg"]
+    assert "/api/v1/things gave no result" in result["msg"]

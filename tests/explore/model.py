@@ -1,0 +1,182 @@
+"""Explores the model of the ledger: all orders of the steps of a cast, with ticks and kills between any two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+from .model_world import GUARDS, Ledger, State, World
+
+
+class Actor(Protocol):
+    """Takes one step at a time: a method with the name of the step."""
+
+    number: int
+
+    def start(self) -> State:
+        """Return the first state."""
+
+    def sleeps(self, world: World) -> bool:
+        """Whether the clock of the actor may stand still."""
+
+
+class Cast(NamedTuple):
+    """Who acts in one exploration, and how much may happen to them."""
+
+    actors: Sequence[Actor]
+    ticks: int = 3
+    kills: int = 1
+    sets: int = 0  # how far the clock of the database is set, once
+    is_session_ending: bool = False
+    first: tuple[tuple[str, Ledger], ...] = (("A", Ledger("L")),)
+    created: tuple[tuple[object, str], ...] = ()
+    again: object = None  # moves the ledger once more at the end
+
+
+class Budget(NamedTuple):
+    """What may still happen."""
+
+    ticks: int
+    kills: int
+    sets: int
+    is_session_ending: bool
+
+
+class Point(NamedTuple):
+    """A point of the exploration, with the steps that led to it."""
+
+    world: World
+    states: tuple[State | None, ...]
+    budget: Budget
+    log: tuple[Any, ...]
+
+
+class Explored(NamedTuple):
+    """How many points were explored, and the first violations with the steps that led to them."""
+
+    points: int
+    violations: dict[str, str]
+
+
+def explore(cast: Cast, *left_out: str) -> Explored:
+    """Explore all orders of the steps of a cast, without some guards, until something is violated."""
+    stack = [_first_point(cast, left_out)]
+    met: set[object] = set()
+    while stack:
+        point = stack.pop()
+        key = (point.world.key(), point.states, point.budget)
+        if key in met:
+            continue
+        met.add(key)
+        following = list(_following(cast, point))
+        problems = [*point.world.violations(), *_problems_at_end(cast, point, following)]
+        if problems:
+            return Explored(len(met), dict.fromkeys(problems, " ".join(_words(point.log))))
+        stack += following
+    return Explored(len(met), {})
+
+
+def _first_point(cast: Cast, left_out: Sequence[str]) -> Point:
+    if not set(left_out) <= set(GUARDS):
+        raise KeyError(left_out)
+    world = World(frozenset(left_out), ledgers=dict(cast.first), created=dict(cast.created))
+    for number, actor in enumerate(cast.actors):
+        actor.number = number
+    budget = Budget(cast.ticks, cast.kills, cast.sets, cast.is_session_ending)
+    return Point(world, tuple(actor.start() for actor in cast.actors), budget, ())
+
+
+def _words(log: tuple[Any, ...]) -> list[str]:
+    words: list[str] = []
+    while log:
+        log, word = log
+        words.append(word)
+    return words[::-1]
+
+
+def _problems_at_end(cast: Cast, point: Point, following: Sequence[Point]) -> Iterator[str]:
+    if any(point.states) and not following:
+        yield "everybody waits"
+    if any(point.states) or point.world.requests:
+        return
+    yield from point.world.violations_at_end()
+    mover: Any = cast.again
+    if mover:
+        after = point.world.copy()
+        state = mover.start()
+        while state:
+            state = getattr(mover, state.step)(after, state)
+        yield from after.violations()
+        yield from after.violations_at_end()
+        if not after.usable(mover.source) and not after.usable(mover.target):
+            yield "running the move again does not complete it"
+
+
+def _following(cast: Cast, point: Point) -> Iterator[Point]:
+    for number, state in enumerate(point.states):
+        if state:
+            yield from _steps(cast, point, number, state)
+    yield from _requests(point)
+    yield from _events(cast, point)
+
+
+def _steps(cast: Cast, point: Point, number: int, state: State) -> Iterator[Point]:
+    scripts: list[list[int]] = [[]]
+    while scripts:
+        script = scripts.pop()
+        world = point.world.copy()
+        world.choices = list(script)
+        after = getattr(cast.actors[number], state.step)(world, state)
+        for depth in range(len(script), len(world.asked)):
+            for way in range(1, world.asked[depth]):
+                scripts.append([*world.choices[:depth], way])
+        if after == state and world.key() == point.world.key():
+            continue  # it waits
+        word = f"{number}:{state.step}{''.join(map(str, world.choices))}"
+        yield Point(world, _with(point.states, number, after), point.budget, (point.log, word))
+    if point.budget.kills:
+        world = point.world.copy()
+        world.locks = tuple(lock for lock in world.locks if lock[1] != number)
+        budget = point.budget._replace(kills=point.budget.kills - 1)
+        yield Point(world, _with(point.states, number, None), budget, (point.log, f"{number}:KILL"))
+
+
+def _with(states: tuple[State | None, ...], number: int, state: State | None) -> tuple[Any, ...]:
+    return (*states[:number], state, *states[number + 1 :])
+
+
+def _requests(point: Point) -> Iterator[Point]:
+    for asset, request in point.world.requests.items():
+        for is_lost in (False, True):
+            world = point.world.copy()
+            del world.requests[asset]
+            if not is_lost and request.body:
+                world.bodies[request.key] = request.body
+            elif not is_lost:
+                world.created[asset] = request.key
+            word = f"{request.key} {'is lost' if is_lost else 'arrives'}"
+            yield point._replace(world=world, log=(point.log, word))
+
+
+def _events(cast: Cast, point: Point) -> Iterator[Point]:
+    world, budget = point.world, point.budget
+    if budget.ticks and all(request.until > world.now + 1 for request in world.requests.values()):
+        after = replace(world.copy(), now=world.now + 1)
+        clocks = [
+            (state, state and state._replace(slept=state.slept + 1))
+            if state and actor.sleeps(world)
+            else (state,)
+            for actor, state in zip(cast.actors, point.states)
+        ]
+        for states in product(*clocks):
+            left = budget._replace(ticks=budget.ticks - 1)
+            yield Point(after, tuple(states), left, (point.log, "tick"))
+    if budget.sets:
+        after = replace(world.copy(), offset=budget.sets)
+        yield Point(after, point.states, budget._replace(sets=0), (point.log, "clock set"))
+    if budget.is_session_ending:
+        after = replace(world.copy(), session_ended=True)
+        left = budget._replace(is_session_ending=False)
+        yield Point(after, point.states, left, (point.log, "session ends"))

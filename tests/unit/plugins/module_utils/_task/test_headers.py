@@ -1,0 +1,133 @@
+"""Headers that the user adds, and which of them can be sent."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    settings_from,
+)
+from support import CREATE, LEAST, UPDATE, run_task, validated
+from support.wire import answer, serving
+
+ASSET = {"id": "a1", "name": "web01", "attributes": {}}
+RESERVED = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+]
+CLIENT = {"access_token": None, "client_id": "c", "client_secret": "s3cret-s3cret"}
+
+
+def checked_headers(headers):
+    """Return the headers of a task."""
+    given = {"base_url": "https://s", "access_token": "t", "headers": headers, **LEAST[CREATE]}
+    return settings_from(validated(CREATE, given)).headers
+
+
+def test_headers_keep_their_names_and_order_and_nulls_are_dropped():
+    given = {
+        "X-Tenant": "blue",
+        "x-none": None,
+        "X-Number": 4,
+        "X-Empty": "",
+        "X-Latin": "caf\u00e9 \u00ff",
+        5: "five",
+    }
+    kept = {
+        "X-Tenant": "blue",
+        "X-Number": "4",
+        "X-Empty": "",
+        "X-Latin": "caf\u00e9 \u00ff",
+        "5": "five",
+    }
+    assert checked_headers(given) == tuple(kept.items())
+    assert checked_headers(None) == checked_headers({}) == ()
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_header_that_the_collection_sets_is_refused_by_name(name):
+    for written in (name, name.upper(), name.title()):
+        with pytest.raises(InvalidInput, match=rf"^headers: {written} cannot be given"):
+            checked_headers({written: "x"})
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "a:", "a\r\nb", "\u00e9", "a\x00", "(a)", "a\u2028"]
+)
+def test_a_name_that_is_not_an_http_token_is_refused(name):
+    with pytest.raises(InvalidInput, match=r"^headers: "):
+        checked_headers({name: "x"})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a\n",
+        "a\r\nX: y",
+        "\x00",
+        "\x1f",
+        "\x7f",
+        "\x85",
+        "\u20ac",
+        "\u2028",
+        "\ud800",
+        True,
+        [],
+        {},
+        ["a"],
+    ],
+)
+def test_a_value_that_cannot_be_sent_is_refused_without_being_shown(value):
+    with pytest.raises(InvalidInput, match=r"^headers: .*X-Tenant") as refused:
+        checked_headers({"X-Tenant": value})
+    assert refused.value.msg.isprintable()
+
+
+@pytest.mark.parametrize(("first", "second"), [("X-Tenant", "x-tenant"), ("x-TENANT", "X-Tenant")])
+@pytest.mark.parametrize("values", [("blue", "red"), ("blue", "blue")])
+def test_a_header_that_is_given_twice_is_refused(first, second, values):
+    """Which of both counts is up to the service."""
+    with pytest.raises(InvalidInput, match=rf"^headers: {second} is given twice"):
+        checked_headers({first: values[0], "X-Other": "x", second: values[1]})
+
+
+@pytest.mark.parametrize("resource", [CREATE, UPDATE])
+def test_headers_go_to_the_service_and_not_to_the_token_endpoint(resource):
+    token = answer(200, {"access_token": "fetched-token", "token_type": "Bearer"})
+    with serving(token, answer(429), answer(200, ASSET)) as wire:
+        identity = {**CLIENT, "auth_url": f"{wire.url}/token"}
+        headers = {"X-Tenant": "blue", "X-Latin": "caf\u00e9", "X-None": None}
+        result = run_task(resource, base_url=wire.url, headers=headers, **identity)
+    assert result["outcome"] == "accepted"
+    assert [dict(request.headers).get("X-Tenant") for request in wire.sent] == [
+        None,
+        "blue",
+        "blue",
+    ]
+    assert dict(wire.sent[-1].headers)["X-Latin"] == "caf\u00e9"
+    assert not [request for request in wire.sent if "X-None" in dict(request.headers)]
+
+
+def test_a_refused_header_sends_nothing():
+    with serving() as wire:
+        result = run_task(CREATE, base_url=wire.url, headers={"authorization": "Basic eA=="})
+    assert (result["failed"], result["outcome"], wire.connections) == (True, "not_sent", 0)
+    assert result["msg"] == (
+        "headers: authorization cannot be given: the collection or the connection sets it."
+        " Nothing was sent."
+    )
