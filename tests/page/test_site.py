@@ -10,7 +10,7 @@ import pytest
 from support.checkout import CHECKOUT
 
 SITE = CHECKOUT / ".build/docs/html"
-PARTS = ("Start", "Use", "Operate", "Trust", "Reference")
+PARTS = ("Start", "Use", "Operate", "Reference")
 # What of the text begins or ends outside of the screen, unless it can be scrolled into view in a
 # box of its own.
 CUT_OFF = """() => [...document.querySelectorAll('.document *')].filter(element => {

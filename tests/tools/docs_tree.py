@@ -21,12 +21,13 @@ SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/m
 PAGES = {
     "reliability": "docs/reliability.md",
     "emulator": "extensions/emulator/README.md",
+    "open_points": "docs/open_points.md",
     "security": "SECURITY.md",
     "changelog": "CHANGELOG.md",
 }
 # Where they are among the guides, by section: before them, and after them.
-FIRST = {"Trust": ["security"], "Reference": ["../plugins"]}
-LAST = {"Reference": ["reliability", "emulator", "changelog"]}
+FIRST = {"Reference": ["../plugins"]}
+LAST = {"Reference": ["security", "open_points", "reliability", "emulator", "changelog"]}
 SETTINGS = """
 extensions += ['myst_parser']
 myst_heading_anchors = 3
@@ -44,6 +45,8 @@ LABELS = {
 _REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
 _TITLE = re.compile(r"(\A.*?)^[^\n]+\n=+\n", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+# A link of a guide, relative as GitHub reads it.
+GUIDE_LINK = re.compile(r"`([^`<]+?)\s+<(?![a-z]+:)([^>]+)>`__")
 
 
 def sections() -> dict[str, list[str]]:
@@ -70,6 +73,24 @@ def converted(name: str) -> str:
 
     text = (ROOT / path).read_text(encoding="utf-8")
     return _LINK.sub(target, text)
+
+
+def guide(text: str) -> str:
+    """Return a guide as the site has it: links point to its pages, or else to the repository."""
+    pages = {f"docs/docsite/rst/{name}.rst": name for name in guides()}
+    pages |= {path: name for name, path in PAGES.items()} | {"docs/docsite/rst/home.rst": "/index"}
+
+    def link(found: re.Match) -> str:
+        wanted = posixpath.normpath(f"docs/docsite/rst/{found[2]}")
+        if wanted in pages:
+            return f":doc:`{found[1]} <{pages[wanted]}>`"
+        return f"`{found[1]} <{SOURCES}{wanted}>`__"
+
+    table = re.search(r"(?<=^\.\. )table start\n.*", text, re.MULTILINE | re.DOTALL)
+    if table:  # of statuses; the search of Sphinx finds a number only as an entry of the index
+        codes = ", ".join(re.findall(r"\b[3-5]\d\d\b", table[0]))
+        text = text.replace("table start\n", f"index:: {codes}\n")
+    return GUIDE_LINK.sub(link, text)
 
 
 def with_links_to_ansible(text: str) -> str:
@@ -114,6 +135,9 @@ def main(site: Path) -> None:
         (directory / f"{name}.md").write_text(converted(name), encoding="utf-8")
     (site / "_static").mkdir(exist_ok=True)
     shutil.copy(ROOT / "tests/tools/docs.css", site / "_static")
+    for name in guides():
+        page = directory / f"{name}.rst"
+        page.write_text(guide(page.read_text(encoding="utf-8")), encoding="utf-8")
     for picture in (path for path in (GUIDES / "rst").iterdir() if path.suffix in (".svg", ".png")):
         shutil.copy(picture, directory)
     put_home_first(site / "rst")
@@ -138,6 +162,7 @@ def put_home_first(pages: Path) -> None:
         encoding="utf-8",
     )
     text = home.read_text(encoding="utf-8").replace(".. image:: ", ".. image:: docsite/")
+    text = re.sub(r"(:doc:`[^`<]+<)(?=\w)", r"\1docsite/", text)
     index.write_text(
         text + "".join(toctree(*section) for section in sections().items()), encoding="utf-8"
     )
