@@ -38,6 +38,7 @@ OPEN_POINTS = [
     if re.match(r"\| \d", line)
 ]
 SECTIONS = {
+    "1",
     "2.3",
     "3",
     "4.1",

@@ -140,6 +140,8 @@ def main(site: Path) -> None:
         page.write_text(guide(page.read_text(encoding="utf-8")), encoding="utf-8")
     for picture in (path for path in (GUIDES / "rst").iterdir() if path.suffix in (".svg", ".png")):
         shutil.copy(picture, directory)
+    # An index of the variables that plugins declare, which is one of 17; the reference lists all.
+    (site / "rst/environment_variables.rst").unlink()
     put_home_first(site / "rst")
     for page in (site / "rst").rglob("*.rst"):
         page.write_text(with_links_to_ansible(page.read_text(encoding="utf-8")), encoding="utf-8")
