@@ -94,7 +94,9 @@ def guide(text: str) -> str:
 
 
 def with_links_to_ansible(text: str) -> str:
-    """Return a page with links in place of references to Ansible's own documentation."""
+    """Return a page with links in place of references to Ansible's own documentation, and with
+    names in place of references to the index of variables.
+    """
 
     def link(reference: re.Match) -> str:
         page = LABELS.get(reference[2])
@@ -104,7 +106,7 @@ def with_links_to_ansible(text: str) -> str:
             else reference[0]
         )
 
-    return _REFERENCE.sub(link, text)
+    return _REFERENCE.sub(link, text.replace(":ansenvvarref:", ":ansenvvar:"))
 
 
 def toctree(title: str, guides_of_it: list[str]) -> str:
