@@ -43,6 +43,7 @@ LABELS = {
     "common_return_values": "reference_appendices/common_return_values.html",
 }
 _REFERENCE = re.compile(r":ref:`(?:([^`<]+) <)?(\w+)>?`")
+_VARIABLE = re.compile(r":envvar:`(\w+)`")
 _TITLE = re.compile(r"(\A.*?)^[^\n]+\n=+\n", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 # A link of a guide, relative as GitHub reads it.
@@ -94,7 +95,9 @@ def guide(text: str) -> str:
 
 
 def with_links_to_ansible(text: str) -> str:
-    """Return a page with links in place of references to Ansible's own documentation."""
+    """Return a page with links in place of references to Ansible's own documentation, and with
+    names in place of references to the index of variables.
+    """
 
     def link(reference: re.Match) -> str:
         page = LABELS.get(reference[2])
@@ -104,7 +107,7 @@ def with_links_to_ansible(text: str) -> str:
             else reference[0]
         )
 
-    return _REFERENCE.sub(link, text)
+    return _REFERENCE.sub(link, _VARIABLE.sub(r"``\1``", text))
 
 
 def toctree(title: str, guides_of_it: list[str]) -> str:
