@@ -97,7 +97,7 @@ def test_the_declared_requirements_match_what_the_code_checks():
         if "requests" in line
     ]
     assert " ".join(re.split("([<>=]+)", REQUIRED)) in needed
-    assert "requests.readthedocs.io/) 2.31 or later." in README
+    assert "requests.readthedocs.io/) 2.31 or later |" in README
     assert "<" not in REQUIRED  # Automation Hub allows no upper bound
 
 
