@@ -144,26 +144,17 @@ class TimedTransport(Transport):
             self.seconds = time.monotonic() - started
 
 
-def endure(
-    case: Case, directory: Path, authority: Authority, timeout: float, call=lambda task: task()
-) -> tuple:
+def endure(case: Case, directory: Path, authority: Authority, timeout: float) -> tuple:
     """Run a task of one attempt, which drips until its deadline; return its result and the seconds
     of the attempt.
-
-    `call`: runs the task, here or in another process.
     """
+    made: list[TimedTransport] = []
+
+    def connect(settings) -> TimedTransport:
+        made.append(TimedTransport(settings))
+        return made[0]
+
     with dead_addresses(), lab_of(case, CREATE, directory, authority) as lab:
         lab.service.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
-
-        def task() -> tuple[dict, float]:
-            made: list[TimedTransport] = []
-            result = run(
-                lab,
-                case,
-                timeout=timeout,
-                retries=0,
-                connect=lambda settings: made.append(TimedTransport(settings)) or made[0],
-            )
-            return result, made[0].seconds
-
-        return call(task)
+        result = run(lab, case, timeout=timeout, retries=0, connect=connect)
+    return result, made[0].seconds

@@ -21,30 +21,7 @@ MAX_ANSWER = 4 * 1024 * 1024  # bytes that are read of an answer (docs/open_poin
 ENDLESS = 64 * 1024 * 1024  # bytes of an answer without end: more than the kernel buffers
 INTERIM = (100, 102, 103)
 SUCCESSES = (200, 201, 202, 203, 204, 206, 299)
-FAILURES = (
-    300,
-    302,
-    304,
-    307,
-    308,
-    400,
-    401,
-    403,
-    404,
-    408,
-    409,
-    422,
-    429,
-    451,
-    500,
-    501,
-    502,
-    503,
-    504,
-    599,
-    600,
-    999,
-)
+FAILURES = (*range(300, 309), *range(400, 432), 451, *range(500, 512), 599, 600, 999)
 BOMB = gzip.compress(bytes(MAX_ANSWER * 2), 1, mtime=0)
 TOKEN = "token-of-a-generated-answer"
 ACCESS_TOKEN = 'given"token/%of\\the-tests'
