@@ -63,12 +63,6 @@ def hold(emulator, monkeypatch):
     return hold
 
 
-@pytest.fixture
-def frozen(emulator) -> None:
-    """Stop the clock of the rate."""
-    emulator.running.api.load = Load(lambda: 0.0)
-
-
 def test_an_operation_takes_its_time(emulator, configure):
     configure(delay={"create_virtual_machine": 0.3, "any": 0.1})
     began = time.monotonic()
@@ -91,19 +85,6 @@ def test_a_rate_holds_for_any_interval_of_a_second():
     with pytest.raises(RefusalError) as refused, load.turn(settings):
         pass
     assert (refused.value.status, refused.value.headers) == (429, (("Retry-After", "1"),))
-
-
-@pytest.mark.usefixtures("frozen")
-def test_requests_above_the_rate_are_refused_without_delay(emulator, configure, hold):
-    configure(rate=3)
-    refused = threading.Event()
-    hold(lambda: refused.wait(PATIENCE))
-    with created_at_once(emulator, 8) as answers:
-        first = list(islice(as_completed(answers, PATIENCE), 5))
-        refused.set()
-        assert statuses(first) == {429: 5}
-        assert statuses(answers) == {201: 3, 429: 5}
-    assert emulator.created() == 3
 
 
 def test_above_its_queue_it_refuses(emulator, configure, hold):
