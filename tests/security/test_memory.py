@@ -50,40 +50,26 @@ def repeated(piece: bytes, size: int, before: bytes = b"", after: bytes = b"") -
 
 FULL = 4 * 1024 * 1024 - 300  # just below the limit for an answer and its headers
 LIST = (b'{"a": [', b"0]}")
-OBJECTS = {
+GOOD = {
     "good": b'{"id": "1"}',
     "one long text": repeated(b"x", FULL, b'{"a": "', b'"}'),
-    "one long text of commas": repeated(b",", FULL, b'{"a": "', b'"}'),
     "one long text with four bytes": repeated(b"x", FULL, '{"a": "\U0001f600'.encode(), b'"}'),
     "one long text with an escape": repeated(b"x", FULL, b'{"a": "\\ud83d\\uDE00', b'"}'),
     "as many objects as can be": repeated(b'{"":0},', 80_000 * 7, *LIST),
     "as many lists as can be": repeated(b"[],", 145_000 * 3, *LIST),
-    "as many numbers as can be": repeated(b"12345,", 290_000 * 6, *LIST),
-    "as many keys as can be": b'{%s"a":0}'
-    % b"".join(b'"k%x":0,' % each for each in range(100_000)),
     "as many texts as can be": repeated(b'"%s",' % (b"x" * 30), FULL, *LIST),
+}
+REFUSED = {
     "empty lists": repeated(b"[],", FULL, *LIST),
     "small objects": repeated(b'{"":0},', FULL, *LIST),
     "numbers": repeated(b"1234,", FULL, *LIST),
-    "keys": b'{%s"a":0}' % b"".join(b'"k%x":0,' % each for each in range(380_000)),
     "nested as deep as can be": repeated(b"[" * 60 + b"]" * 60 + b",", FULL, *LIST),
-}
-USABLE = {
-    way
-    for way in OBJECTS
-    if (way.startswith("one long text") or way.endswith("as can be"))
-    and not way.endswith("commas")
-    and not way.startswith("nested")
 }
 BOMBS = {"zeros in gzip": 1, "zeros in gzip in two members": 2}  # members of 200 MiB in all
 ENDLESS = {
     "endless body": (head(), b"x" * PIECE),
-    "endless chunks": (head("Transfer-Encoding: chunked"), b"%x\r\n%s\r\n" % (PIECE, b"x" * PIECE)),
     "one endless chunk": (head("Transfer-Encoding: chunked") + b"fffffffff\r\n", b"x" * PIECE),
-    "endless size of a chunk": (head("Transfer-Encoding: chunked"), b"0" * PIECE),
     "endless header": (b"HTTP/1.1 201 Created\r\nA: ", b"x" * PIECE),
-    "endless headers": (b"HTTP/1.1 201 Created\r\n", b"A: b\r\n" * 10_000),
-    "endless status": (b"HTTP/1.1 201 ", b"x" * PIECE),
     "endless interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     "a bomb that was not asked for": (
         head("Content-Encoding: gzip", "Content-Length: 209715200"),
@@ -97,8 +83,8 @@ def service(peer: Peer) -> None:
     """Answer according to the path; endless means 200 MiB."""
     request = peer.request()
     way = request.path.split("/")[1].replace("%20", " ")
-    if way in OBJECTS:
-        peer.say(head(f"Content-Length: {len(OBJECTS[way])}", "Connection: close") + OBJECTS[way])
+    if body := {**GOOD, **REFUSED}.get(way):
+        peer.say(head(f"Content-Length: {len(body)}", "Connection: close") + body)
     elif way in BOMBS:
         bomb = BOMBS[way] * gzip.compress(bytes((200 << 20) // BOMBS[way]), 1)
         peer.say(head(f"Content-Length: {len(bomb)}", "Content-Encoding: gzip") + bomb)
@@ -109,7 +95,7 @@ def service(peer: Peer) -> None:
             peer.say(piece)
 
 
-WAYS = [*list(OBJECTS)[1:], *BOMBS, *ENDLESS]
+WAYS = [*list(GOOD)[1:], *REFUSED, *BOMBS, *ENDLESS]
 
 
 @pytest.fixture(scope="module")
@@ -133,5 +119,5 @@ def costs() -> dict[str, tuple[str, int]]:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_an_answer_costs(costs, way):
     is_usable, grown = costs[way]
-    assert is_usable == str(way in USABLE)
+    assert is_usable == str(way in GOOD)
     assert grown <= MOST
