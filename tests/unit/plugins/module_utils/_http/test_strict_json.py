@@ -99,18 +99,14 @@ def test_a_truncated_object_is_refused(body, data):
         (b'{"a": 1} {}', "not JSON"),
         (b"\xef\xbb\xbf{}", "not JSON"),
         ('{"a": 1}'.encode("utf-16"), "not UTF-8"),
-        (b'{"a": "\xff"}', "not UTF-8"),
         (b'{"a": "\xed\xa0\x80"}', "not UTF-8"),
         (b'{"a": "\\ud800"}', "surrogate"),
         (b'{"\\udfff": 1}', "surrogate"),
         (b"null", "not an object"),
         (b"[{}]", "not an object"),
-        (b'"text"', "not an object"),
         (b"NaN", "NaN"),
         (b'{"a": NaN}', "NaN"),
-        (b'{"a": -Infinity}', "Infinity"),
         (b'{"a": 1e999}', "range of a double"),
-        (b'{"a": -1e999}', "range of a double"),
         (b'{"a": 1, "a": 1}', "same key twice"),
         (b'[{"b": {"a": 1, "\\u0061": 2}}]', "same key twice"),
         (b'{"a": ' + b"9" * (MOST_DIGITS + 1) + b"}", "digits"),
@@ -129,27 +125,6 @@ def test_a_truncated_object_is_refused(body, data):
 def test_what_a_lenient_parser_accepts_is_refused(raw, why):
     with pytest.raises(InvalidJSON, match=why):
         decode_object(raw)
-
-
-LARGE = {
-    "an emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}, ensure_ascii=False),
-    "an escaped emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}),
-    "a letter of two bytes in one text": json.dumps(
-        {"a": "\u2603" + "x" * 4_190_000}, ensure_ascii=False
-    ),
-    "120,000 numbers": json.dumps({"a": list(range(120_000))}),
-    "120,000 texts": json.dumps({"a": [f"{number:030}" for number in range(120_000)]}),
-    "120,000 lists": json.dumps({"a": [[]] * 120_000}),
-    "120,000 empty objects": json.dumps({"a": [{}] * 120_000}),
-    "40,000 objects": json.dumps(
-        {"a": [{"name": f"{number}", "size": number} for number in range(40_000)]}
-    ),
-}
-
-
-@pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
-def test_a_large_answer_is_read(large):
-    assert decode_object(large.encode()) == json.loads(large)
 
 
 @pytest.mark.parametrize("sign", ["", "-"])
