@@ -42,7 +42,6 @@ for _profile, _examples in (("test", 40), ("stress", 1000)):
 # but `_task` uses its validation.
 _OF_PYTHON = (
     "tests/faults/",
-    "tests/security/test_memory.py",
     "tests/tls/",
     "tests/tokens/",
     "tests/unit/extensions/",

@@ -11,32 +11,6 @@ def rows(page, table: str):
     return page.locator(f"#{table} tbody")
 
 
-def test_an_empty_page_says_so(page, service, expect):
-    expect(page.locator("#base")).to_have_text(service.url)
-    expect(page.get_by_text("No request yet.")).to_be_visible()
-    expect(page.get_by_role("table", name="Virtual machines")).to_be_hidden()
-    expect(rows(page, "roles")).to_contain_text(["role-1"])
-
-
-def test_the_settings_are_shown_and_follow_a_change(page, service, expect):
-    expect(rows(page, "settings")).to_contain_text(["requiredstrict", "putmerge"])
-    service.control(
-        "PUT",
-        "settings",
-        json={"put": "replace", "delay": {"any": 0.5}, "token": "a-secret-of-all"},
-    )
-    expect(rows(page, "settings")).to_contain_text(
-        ["putreplace", "tokena-s\u2026 (15 characters)", 'delay{"any":0.5}']
-    )
-
-
-def test_the_newest_is_first(page, service, expect):
-    for name in ("one", "two", "three"):
-        service.create(name)
-    expect(rows(page, "machines")).to_contain_text(["three", "two", "one"])
-    expect(rows(page, "requests").locator("td").first).to_have_text("3")
-
-
 def test_what_is_open_stays_open_and_keeps_the_focus(page, service, expect):
     service.create("first", team="blue")
     name = page.get_by_role("button", name="first")

@@ -68,7 +68,6 @@ OF_CORE = (
 )
 OF_PYTHON = (
     "tests/faults",
-    "tests/security/test_memory.py",
     "tests/tls",
     "tests/tokens",
     "tests/unit",

@@ -93,20 +93,6 @@ def test_a_bad_fault_is_refused(call, body):
     assert call("GET", "faults") == (200, [])
 
 
-def test_one_fault_of_several_is_removed(call, emulator):
-    ids = [
-        call("POST", "faults", json={"kind": "status", "status": status})[1]["id"]
-        for status in (501, 502, 503)
-    ]
-    assert call("DELETE", f"faults/{ids[1]}") == (200, {})
-    assert [fault["id"] for fault in call("GET", "faults")[1]] == [ids[0], ids[2]]
-    assert [requests.get(f"{emulator.url}/x", timeout=5).status_code for _time in range(3)] == [
-        501,
-        503,
-        404,
-    ]
-
-
 def test_the_readme_names_every_setting_kind_and_route():
     named = set(re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", README, flags=re.DOTALL)))
     routes = {f"{method} {path}" for path, methods in control._ROUTES.items() for method in methods}

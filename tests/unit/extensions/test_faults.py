@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 from emulator.faults import KINDS, Fault, parse, select
 from emulator.messages import Response
@@ -15,17 +13,8 @@ GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', app
 NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
 
 
-@pytest.fixture(autouse=True)
-def _one_moment(monkeypatch):
-    monkeypatch.setattr("emulator.wire.formatdate", lambda usegmt: "Fri, 02 Jan 2026 03:04:05 GMT")
-
-
 def fault(kind: str, **values: object) -> Fault:
     return parse({"kind": kind, **NEEDED.get(kind, {}), **values})
-
-
-def wire(said: Fault, response: Response = GOOD, close: bool = False) -> bytes:
-    return b"".join(step.data for step in script(said, response, close).steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,15 +66,6 @@ def test_faults_are_met_one_after_another():
     assert faults == (endless,)
 
 
-@pytest.mark.parametrize("headers", [{"Retry-After": "2"}, [["Retry-After", "2"]]])
-def test_a_status_has_its_headers_and_body(headers):
-    data = wire(fault("status", status=429, headers=headers, body="{}"))
-    assert data.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
-    assert b"\r\nRetry-After: 2\r\n" in data
-    assert data.count(b"Content-Type: application/json") == 1
-    assert data.endswith(b"\r\nContent-Length: 2\r\n\r\n{}")
-
-
 @pytest.mark.parametrize("ending", ["drop", "reset"])
 def test_an_answer_can_be_cut_after_every_byte(ending):
     head, body = render(GOOD)
@@ -94,12 +74,3 @@ def test_an_answer_can_be_cut_after_every_byte(ending):
     for size, cut in enumerate(cuts):
         (step,) = script(fault("truncate", ending=ending, **cut), GOOD, close=False).steps
         assert step == Step(data=(head + body)[:size], ending=ending)
-
-
-def test_garbage_replaces_the_answer_or_its_body():
-    junk = base64.b64encode(b"\xff\x00").decode()
-    assert wire(fault("garbage", base64=junk)) == b"\xff\x00"
-    assert wire(fault("garbage", text="SSH-2.0-x\r\n")) == b"SSH-2.0-x\r\n"
-    assert wire(fault("garbage", part="body", base64=junk)).endswith(
-        b"Content-Length: 2\r\n\r\n\xff\x00"
-    )

@@ -99,18 +99,3 @@ def test_above_its_queue_it_refuses(emulator, configure, hold):
             for answer in first
         } == {(503, "7")}
         assert statuses(answers) == {201: 5, 503: 4}
-
-
-def test_a_slot_is_freed_when_the_client_leaves(emulator, configure, hold):
-    configure(capacity=1, queue=0)
-    left = threading.Event()
-    hold(lambda: left.wait(PATIENCE))
-    with pytest.raises(requests.ReadTimeout):
-        requests.post(emulator.url + MACHINES, json={}, headers=HEADERS, timeout=(PATIENCE, 0.1))
-    emulator.wait_for_request()
-    assert create(emulator).status_code == 503
-    left.set()
-    deadline = time.monotonic() + PATIENCE
-    while (status := create(emulator).status_code) == 503 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert status == 201

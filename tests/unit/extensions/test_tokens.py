@@ -107,12 +107,6 @@ def test_a_bad_request_names_its_error(tokens, form, header, media_type, error):
     assert body["error_description"]
 
 
-def test_scopes_are_echoed_and_other_grants_can_be_allowed(tokens):
-    form = POST | {"scope": "b a", "grant_type": "password"}
-    status, body = ask(tokens, form, scopes=["a", "b"], grant_types=["password"])
-    assert (status, body["scope"]) == (200, "b a")
-
-
 def test_a_token_expires(tokens, clock):
     token = ask(tokens, POST, expires_in=60)[1]["access_token"]
     clock.now += 59

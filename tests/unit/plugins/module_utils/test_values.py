@@ -61,11 +61,6 @@ def test_text_refuses_values_whose_spelling_python_would_choose(value):
         TEXT(value)
 
 
-@given(st.text())
-def test_text_leaves_a_string_unchanged(value):
-    assert TEXT(value) == value
-
-
 @pytest.mark.parametrize(
     ("value", "out"),
     [
@@ -118,12 +113,6 @@ def test_a_number_keeps_its_value_and_whole_ones_have_no_decimal_point(value):
     assert out == value
     assert not json.dumps(out).endswith(".0")
     assert type(NUMBER(out)) is type(out)
-
-
-@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_in_quotes_is_the_same_number(value):
-    assume(abs(value) < 10**300)
-    assert NUMBER(str(value)) == NUMBER(value)
 
 
 @pytest.mark.parametrize(
@@ -214,11 +203,6 @@ def objects(value: object) -> list[dict]:
     )
 
 
-def test_prune_keeps_empty_false_and_zero():
-    value = {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"g": None, "h": 0}], "i": None}
-    assert prune(value) == {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"h": 0}]}
-
-
 @given(VALUES, OBJECTS)
 def test_overlay_keeps_everything_from_above(below, above):
     assert differences({"x": above}, overlay({"x": below}, {"x": above})) == []
@@ -275,8 +259,3 @@ def test_date_times_are_compared_by_the_second(other):
     """As they are sent: a fraction that only comes back is no difference."""
     assert not differences({"at": "2026-01-02T03:04:05.90Z"}, {"at": other})
     assert differences({"at": "2026-01-02T03:04:06Z"}, {"at": other})
-
-
-def test_a_text_in_place_of_a_date_time_is_compared_as_it_is():
-    assert not differences({"at": "soon"}, {"at": "soon"})
-    assert differences({"at": "soon"}, {"at": "2026-01-02T03:04:06Z"})

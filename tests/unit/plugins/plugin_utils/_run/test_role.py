@@ -27,12 +27,8 @@ ROLE = {
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [
-        ("fleet_machines", "fleet_virtual_machines"),
-        ("fleet_virtual_machine", "fleet_virtual_machines"),
         ("fleet_concurency", "fleet_concurrency"),
         ("fleet_roles", "fleet_application_roles"),
-        ("fleet_default", "fleet_defaults"),
-        ("fleet_max_fail", "fleet_max_failures"),
         ("fleet_ldeger", "fleet_ledger"),
     ],
 )

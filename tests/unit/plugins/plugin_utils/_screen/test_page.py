@@ -36,7 +36,6 @@ HOSTILE = [
     "\u202egnp.exe",
     "\x1b[2J\ud800",
 ]
-_COLOUR = re.compile(r"--(\w+): #(\w{6})")
 
 
 class Elements(HTMLParser):
@@ -149,41 +148,6 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert allowed.pop(f"{kind}-src") == f"'sha256-{digest}'"
     assert allowed == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
-
-
-def luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def test_every_color_has_contrast_in_both_schemes():
-    """WCAG 2.2, 1.4.3: the contrast of colors with both backgrounds, which are also what stands on
-    the colors.
-    """
-    (style,) = re.findall(r"<style>(.*?)</style>", PLAN_PAGE, re.DOTALL)
-    both = [
-        dict(_COLOUR.findall(block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    ]
-    assert len(both) == 2
-    for colors in both:
-        grounds = [colors.pop(name) for name in ("card", "page", "code")]
-        colors.pop("line")
-        low = {
-            name: round(contrast(color, grounds[0]), 2)
-            for name, color in colors.items()
-            if min(contrast(color, ground) for ground in grounds[:2]) < 4.5
-        }
-        assert low == {}
-        assert contrast(colors["text"], grounds[2]) > 4.5
-        assert len({colors["doubt"], colors["bad"], colors["differs"], colors["good"]}) == 4
 
 
 def test_the_picture_in_the_guides_is_of_this_page():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import Run
-from story.commands import Terminal
-from story.world import Model
-from support.wire import running
 
 MACHINE = VIRTUAL_MACHINES.operation
 # The rows of attempts: how each ended.
@@ -75,38 +70,3 @@ def reported(path: Path, rows: list[dict]) -> list[Result]:
 )
 def test_a_later_list_replaces_its_rows_but_no_id_doubt_or_body_is_lost(tmp_path, rows, left):
     assert reported(tmp_path, rows) == [row(each) for each in left]
-
-
-@pytest.fixture
-def model() -> Model:
-    return Model()
-
-
-@pytest.fixture
-def terminal(tmp_path, model, monkeypatch) -> Iterator[Terminal]:
-    monkeypatch.chdir(tmp_path)
-    with running(model.choose) as service:
-        yield Terminal(tmp_path, service.url)
-
-
-def ledger_of(terminal: Terminal) -> str:
-    return str(terminal.directory / "fleet.db")
-
-
-def counts(terminal: Terminal, file: str) -> dict[str, int]:
-    return json.loads((terminal.directory / file).read_text("utf-8"))["counts"][
-        MACHINE.resource.name
-    ]
-
-
-@pytest.mark.parametrize("has_ledger", [True, False])
-def test_an_asset_that_is_planned_twice_is_refused(terminal, model, has_ledger):
-    ledger = ledger_of(terminal) if has_ledger else ""
-    lists = [["c1"], ["c1", "c2"]]
-    terminal.send_lists(lists, ledger, check_mode=True, report="r.json")
-    ended = terminal.send_list(["c1"], ledger, approved="r.plan.json")
-    assert (
-        "r.plan.json' is no plan of this collection, is damaged, or has an asset twice"
-        in ended.said
-    )
-    assert model.machines == []
