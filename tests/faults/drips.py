@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from contextlib import ExitStack, contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import Iterator
-from unittest import mock
 
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
@@ -90,45 +87,12 @@ DRIPS = [
         "slow-reader", "the request, read slowly", LOST_UNREAD, options=HUGE, service=_slow_reader
     ),
     Case(
-        "addresses",
-        "connects to five dead addresses",
-        NOT_SENT,
-        options={"base_url": "https://dead-addresses"},
-    ),
-    Case(
         "token",
         "the token endpoint's answer",
         NOT_SENT,
         token_endpoint=drips(lambda body: whole(b"")[:-4], b"X: a\r\n", carried_out=False),
     ),
 ]
-
-
-@contextmanager
-def nobody_home() -> Iterator[tuple]:
-    """Yield an address that accepts no connection, since its backlog is full."""
-    with ExitStack() as stack:
-        listener, *waiting = (stack.enter_context(socket.socket()) for dummy in range(4))
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for sock in waiting:
-            sock.setblocking(False)
-            sock.connect_ex(listener.getsockname())
-        yield listener.getsockname()
-
-
-@contextmanager
-def dead_addresses() -> Iterator[None]:
-    """Give a name five addresses that accept no connection."""
-    real = socket.getaddrinfo
-
-    def look_up(host, *args, **kwargs):
-        if host == "dead-addresses":
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address)] * 5
-        return real(host, *args, **kwargs)
-
-    with nobody_home() as address, mock.patch("socket.getaddrinfo", look_up):
-        yield
 
 
 class TimedTransport(Transport):
@@ -154,7 +118,7 @@ def endure(case: Case, directory: Path, authority: Authority, timeout: float) ->
         made.append(TimedTransport(settings))
         return made[0]
 
-    with dead_addresses(), lab_of(case, CREATE, directory, authority) as lab:
+    with lab_of(case, CREATE, directory, authority) as lab:
         lab.service.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
         result = run(lab, case, timeout=timeout, retries=0, connect=connect)
     return result, made[0].seconds

@@ -15,8 +15,6 @@ import trustme
 from support import CREATE, run_task
 from support.service import Received, Service
 
-from .relay import Relay
-
 # This host, by an address that is not called loopback: only such a host is reached through a proxy.
 BEHIND_PROXY = "0.0.0.0"
 CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-tests"}
@@ -57,9 +55,7 @@ class Lab:
 
 
 @contextmanager
-def lab_of(
-    case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False
-) -> Iterator[Lab]:
+def lab_of(case, resource: str, directory: Path, authority: Authority) -> Iterator[Lab]:
     """Start the servers that the case needs."""
     with ExitStack() as stack:
 
@@ -72,8 +68,6 @@ def lab_of(
         if case.tls == "script":
             service.scheme = "https"
         lab = Lab(resource, directory, authority, service, service.url)
-        if relayed:
-            lab.url = f"{service.scheme}://127.0.0.1:{start(Service(Relay(service.port))).port}"
         for name in ("token_endpoint", "proxy"):
             if getattr(case, name):
                 lab.others[name] = start(Service(getattr(case, name)))

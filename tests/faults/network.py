@@ -56,13 +56,6 @@ WAY = [
         says="at the moment",
     ),
     Case(
-        "W4 silent-before-request",
-        "the connection is open, but nothing is read",
-        LOST_UNREAD,
-        options=BRIEF,
-        service=lambda peer: peer.service.stopping.wait(5),
-    ),
-    Case(
         "W5 rst-unread",
         "a reset when the request has arrived, unread",
         LOST_UNREAD,
@@ -92,7 +85,6 @@ WAY = [
     ),
     _connect("P3 connect-502", "502", NOT_SENT, whole(b"", status="502 Bad Gateway"), says="502"),
     _connect("P4 connect-fin", "an end of stream", NOT_SENT, b"", says="proxy"),
-    _connect("P5 connect-rst", "a reset", NOT_SENT, b"", Peer.rst, says="proxy"),
     _connect(
         "P7 connect-garbage",
         "bytes that are not HTTP",

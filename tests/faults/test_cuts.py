@@ -85,7 +85,7 @@ def test_cut_tls(resource, end, stride, tmp_path, authority):
     case = Case(tls="server")
     with (
         lab_of(case, resource, tmp_path, authority) as lab,
-        Service(Relay(lab.service.port, alone=0)) as relay,
+        Service(Relay(lab.service.port)) as relay,
     ):
         lab.url, relayed = f"https://127.0.0.1:{relay.port}", relay.script
         at, outcomes = 0, []

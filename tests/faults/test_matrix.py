@@ -39,14 +39,11 @@ def seen(lab: Lab, result: dict) -> End:
     )
 
 
-@pytest.mark.parametrize(
-    "relayed", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["direct", "one-byte"]
-)
 @pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_fault(case, resource, relayed, tmp_path, authority, monkeypatch):
+def test_fault(case, resource, tmp_path, authority, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", ask_a_name_server(socket.getaddrinfo))
-    with lab_of(case, resource, tmp_path, authority, relayed=relayed) as lab:
+    with lab_of(case, resource, tmp_path, authority) as lab:
         result = run(lab, case)
     expected = case.ends.of(resource)
     assert_agreement(lab, result)

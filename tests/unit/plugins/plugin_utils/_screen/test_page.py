@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 
@@ -27,7 +28,6 @@ from support.pages import (
 )
 
 PLAN = plan()
-FLEET_PAGE, PLAN_PAGE = page_of(fleet()), page_of(PLAN)
 HOSTILE = [
     "</table><script>alert(1)</script>",
     "{{ 7 * 7 }}{% raw %}{# #}",
@@ -36,6 +36,16 @@ HOSTILE = [
     "\u202egnp.exe",
     "\x1b[2J\ud800",
 ]
+
+
+@cache
+def page_of_fleet() -> str:
+    return page_of(fleet())
+
+
+@cache
+def page_of_plan() -> str:
+    return page_of(PLAN)
 
 
 class Elements(HTMLParser):
@@ -61,16 +71,16 @@ def rows(page: str) -> list[str]:
 
 def test_the_title_names_how_it_went_the_service_the_ledger_and_the_run():
     assert (
-        texts(FLEET_PAGE, "title")[0]
+        texts(page_of_fleet(), "title")[0]
         == f"Run: 457 created, 1 in doubt, 2 rejected, 40 unchanged | {SERVICE} | {LEDGER} | 4711-web"
     )
-    assert texts(PLAN_PAGE, "title")[0].startswith(
+    assert texts(page_of_plan(), "title")[0].startswith(
         "Plan: 3 to create, 1 to update, 1 differs, 1 in doubt, 2 not listed, 114 unchanged | "
     )
 
 
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
-    todo = FLEET_PAGE.partition('id="todo"')[2].partition("</section>")[0]
+    todo = page_of_fleet().partition('id="todo"')[2].partition("</section>")[0]
     assert [texts(todo, "bdi"), todo.count(LOST), todo.count(REFUSED)] == [
         ["web099", "web100", "web307"],
         1,
@@ -107,7 +117,7 @@ def test_ten_requests_or_more_are_drawn_over_time_with_problems_above(requests, 
 
 
 def test_a_plan_has_old_and_new_side_by_side_and_what_is_left_alone():
-    page = PLAN_PAGE
+    page = page_of_plan()
     assert re.search(r"<th>attributes.cpu</th><td><del>2</del></td><td><ins>8</ins></td>", page)
     assert re.search(
         r"<th>attributes.login</th><td>true</td><td class=\"unsent\">not sent</td>", page
@@ -140,7 +150,7 @@ def test_names_are_data_whatever_they_are():
 
 
 def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_alone():
-    page = PLAN_PAGE
+    page = page_of_plan()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
     allowed = dict(rule.split(" ", 1) for rule in unescape(policy).split("; "))
     for kind in ("style", "script"):
@@ -153,7 +163,7 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_
 def test_the_picture_in_the_guides_is_of_this_page():
     """`make picture` takes it anew, in Chromium."""
     assert (
-        hashlib.sha256(FLEET_PAGE.encode()).hexdigest()
+        hashlib.sha256(page_of_fleet().encode()).hexdigest()
         in (CHECKOUT / "tests/page/picture.sha256").read_text()
     )
     assert (CHECKOUT / "docs/docsite/rst/report.png").stat().st_size < 150_000

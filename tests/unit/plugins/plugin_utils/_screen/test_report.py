@@ -250,6 +250,26 @@ def test_what_is_not_a_report_is_refused_kept_and_never_opened(tmp_path, suffix)
         (os.rmdir if make is os.mkdir else os.unlink)(file)
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_new_files_are_for_their_owner_and_follow_no_link(path, tmp_path, umask):
+    """Also a link that is put there in the meantime."""
+    late, mine = Report(path, LEDGER, "run-1", SERVICE, is_plan=False), tmp_path / "mine"
+    mine.write_text("mine")
+    (tmp_path / "fleet.html").symlink_to(mine)
+    before = os.umask(umask)
+    try:
+        add(late, ITEMS)
+        (tmp_path / "fleet.html").unlink()
+        write(path, ITEMS)
+        plan(path, PLANNED)
+    finally:
+        os.umask(before)
+    assert mine.read_text() == "mine"
+    files = [*tmp_path.glob("fleet.*")]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    assert len(files) == 6
+
+
 def test_a_name_that_does_not_end_in_json_is_refused(tmp_path):
     for name in ("fleet", "fleet.xml", ".json"):
         with pytest.raises(InvalidInput, match=r"^report: .* has to end in \.json"):
