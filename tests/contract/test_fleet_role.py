@@ -12,9 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     ARGUMENT_SPEC,
     MANY,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINES,
-)
+from support import VIRTUAL_MACHINES
 
 ROLE = Path(__file__).resolve().parents[2] / "roles/fleet"
 

@@ -11,12 +11,8 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
-)
 from emulator import faults, openapi, server
-from support import LEAST, OPERATION, UPDATE
+from support import APPLICATION_ROLES, LEAST, OPERATION, UPDATE, VIRTUAL_MACHINES
 from support.front import run_module, run_plural
 from support.shapes import of_documentation, of_schema
 

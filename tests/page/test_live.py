@@ -62,11 +62,3 @@ def test_it_shows_when_the_emulator_is_gone_and_when_it_is_back(page, service, e
             "ERR_EMPTY_RESPONSE",
         }
         errors.clear()
-
-
-def test_it_works_below_a_prefix(page, errors, expect):
-    with start(prefix="/a/b", roles=["below"]) as running:
-        page.goto(running.url)
-        expect(rows(page, "roles")).to_contain_text(["below"])
-        expect(page.locator("#base")).to_have_text(running.url)
-        page.goto("about:blank")

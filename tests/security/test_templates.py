@@ -170,21 +170,18 @@ def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansibl
         "ansible-playbook",
         tasks=[{"infrastructure.services.ledger_entry": {**common, "entries": entries}}],
     )
-    source = tmp_path / "ledger.yml"
+    source, given_back = tmp_path / "ledger.yml", tmp_path / "script"
     source.write_text(
         json.dumps({"plugin": "infrastructure.services.ledger", "ledger": common["ledger"]})
     )
     exported = ansible("ansible-inventory", "-i", str(source), "--list", "--export").output
     exported = exported[exported.index("{\n") : exported.rindex("}") + 1]
-    assert json.loads(exported)["_meta"]["hostvars"]["web01"]["ansible_host"] == "192.0.2.1"
-    given_back = tmp_path / "script"
     given_back.write_text(f"#!/bin/sh\ncat <<'END'\n{exported}\nEND\n")
     given_back.chmod(0o755)
     status = "{{ hostvars.web01.virtual_machine.attributes.status }}"
     tasks = [
         {"ansible.builtin.debug": {"msg": "met"}, "when": status, "ignore_errors": True},
         {"ansible.builtin.debug": {"var": status}, "ignore_errors": True},
-        {"ansible.builtin.assert": {"that": status}, "ignore_errors": True},
         {"ansible.builtin.debug": {"msg": status}},
     ]
     for inventory in (source, given_back):

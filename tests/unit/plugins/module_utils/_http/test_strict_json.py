@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
@@ -133,24 +132,6 @@ def test_the_longest_number_and_the_deepest_object_are_read_and_written(sign):
     assert decode_object(f'{{"a": {sign}{digits}}}'.encode()) == {"a": int(sign + digits)}
     deepest = decode_object(nested(MAX_DEPTH))
     assert decode_object(encode(deepest, "attributes")) == deepest
-
-
-@pytest.fixture
-def few_digits():
-    """Let this Python convert 640 digits at most, as PYTHONINTMAXSTRDIGITS=640 does."""
-    if not hasattr(sys, "set_int_max_str_digits"):
-        pytest.skip("this Python has no limit")
-    most = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(640)
-    yield 640
-    sys.set_int_max_str_digits(most)
-
-
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_a_number_beyond_the_limit_of_this_python_is_refused(few_digits, sign):
-    assert decode_object(f'{{"a": {sign}{"9" * few_digits}}}'.encode())["a"]
-    with pytest.raises(InvalidJSON, match="an integer of more than"):
-        decode_object(f'{{"a": {sign}{"9" * (few_digits + 1)}}}'.encode())
 
 
 @pytest.mark.parametrize("template", BROKEN)

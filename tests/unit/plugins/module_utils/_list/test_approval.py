@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
-)
+from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.lists import run_list
 from support.wire import answer, serving
 

@@ -22,12 +22,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list impo
     gate,
     threads,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._values import prune
+from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.lists import run_list
 
 

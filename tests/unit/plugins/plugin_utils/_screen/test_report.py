@@ -18,10 +18,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     InvalidInput,
     Message,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Serial
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import run_memory
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
@@ -29,6 +25,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.re
     options_of_report,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import rows_of
+from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.results import result_from
 
 MACHINE, ROLE = (spec.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINES,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import Run
+from support import VIRTUAL_MACHINES
 
 MACHINE = VIRTUAL_MACHINES.operation
 # The rows of attempts: how each ended.
