@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 from itertools import repeat
 from typing import Callable, Union
 
@@ -109,17 +108,6 @@ def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
         peer.sock.recv(65536)
         peer.say(raw)
         end(peer)
-
-    return script
-
-
-def secured(context: ssl.SSLContext) -> Script:
-    """Do the TLS handshake, and send a good answer."""
-
-    def script(peer: Peer) -> None:
-        peer.secure(context)
-        while answers()(peer):
-            pass
 
     return script
 

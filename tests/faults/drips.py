@@ -53,14 +53,11 @@ def _head(name: str, what: str, before: bytes, dripped: bytes) -> Case:
 _CHUNKED, _NO_BYTES = head("Transfer-Encoding: chunked"), b""
 DRIPS = [
     _head("header", "a header line", b"HTTP/1.1 201 Created\r\nX-Long: ", b"a"),
-    _head("status-line", "the status line", b"HTTP/1.1 201 ", b"a"),
-    _head("headers", "header lines", b"HTTP/1.1 201 Created\r\n", b"X: a\r\n"),
     _head("interim", "100 Continue", _NO_BYTES, b"HTTP/1.1 100 Continue" + END_OF_HEAD),
     _body("body", "a body of known length", head("Content-Length: 9999"), b" "),
     _body("close-delimited", "a body of unknown length", head(), b" "),
     _body("chunks", "chunks", _CHUNKED, b"1\r\n \r\n"),
     _body("chunk-extension", "a chunk's extension", _CHUNKED + b"1;a=", b"a"),
-    _body("trailer", "the trailer after the last chunk", _CHUNKED + b"0\r\n", b"X: a\r\n"),
     Case("silence", "nothing at all", LOST_AFTER_WORK, service=never_answers(Peer.hold)),
     Case(
         "tls-body",

@@ -21,7 +21,6 @@ from .case import (
     ANSWER_CUT,
     ANSWER_UNUSABLE,
     LOST_AFTER_WORK,
-    NOT_SENT,
     SUCCESS,
     UNKNOWN_AFTER_WORK,
     UNKNOWN_BEFORE_WORK,
@@ -124,13 +123,6 @@ FRAMING = [
         lambda body: chunked(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 10\r\n\r\n", 1),
         says="its Content-Length and Transfer-Encoding contradict each other",
     ),
-    _answer(
-        "55 chunk-bad",
-        "a chunk whose size is not a number",
-        ANSWER_CUT,
-        lambda body: head("Transfer-Encoding: chunked") + b"zz\r\n" + body,
-        Peer.fin,
-    ),
     Case(
         "55d trailer-endless",
         "endless trailers after the whole body",
@@ -145,13 +137,6 @@ FRAMING = [
         tls="server",
         service=corrupts_a_record,
     ),
-    Case(
-        "61 tls-rst-hello",
-        "a reset after the first TLS message",
-        NOT_SENT,
-        tls="script",
-        service=lambda peer: peer.sock.recv(1) and peer.rst(),
-    ),
     _answer(
         "63 gzip-bomb",
         "20 MiB in 20 KiB of gzip",
@@ -164,13 +149,6 @@ FRAMING = [
         "a good answer in gzip, which was not requested",
         SUCCESS,
         lambda body: _encoded(gzip.compress(body), "gzip"),
-    ),
-    _answer(
-        "64 gzip-cut",
-        "half of a gzip body",
-        ANSWER_UNUSABLE,
-        lambda body: _encoded(gzip.compress(body)[:-30], "gzip"),
-        says="not JSON",
     ),
     _answer(
         "65 gzip-lie",

@@ -8,13 +8,9 @@ import socket
 import pytest
 from support import CREATE, UPDATE
 
-from .behaviors import answers, once, secured
-from .case import Case, End
+from .case import End
 from .lab import Lab, assert_agreement, lab_of, run
 from .table import CASES
-
-# Faults of the service itself, which can occur only once.
-ONCE = [case for case in CASES if case.service is not Case().service and not case.token_endpoint]
 
 
 def ask_a_name_server(real):
@@ -53,28 +49,6 @@ def test_fault(case, resource, tmp_path, authority, monkeypatch):
     else:
         assert case.says in result["msg"]
     assert case.check is None or case.check(lab, result)
-
-
-def outlasted(expected: End) -> End:
-    """Return how a task ends when only its first attempt fails as in the row, and the policy allows
-    a second one.
-    """
-    return End("accepted", 2, expected.received // 2 + 1, expected.done // 2 + 1, success=True)
-
-
-@pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
-@pytest.mark.parametrize("case", ONCE, ids=[case.name for case in ONCE])
-def test_fault_that_passes(case, resource, tmp_path, authority):
-    then = secured(authority.context) if case.tls == "script" else answers()
-    with lab_of(
-        case._replace(service=once(case.service, then)), resource, tmp_path, authority
-    ) as lab:
-        result = run(lab, case)
-    expected = case.ends.of(resource)
-    assert_agreement(lab, result)
-    assert seen(lab, result) == (outlasted(expected) if expected.attempts == 2 else expected), (
-        result.get("msg")
-    )
 
 
 def test_each_case_has_its_number():

@@ -9,7 +9,6 @@ from support import CREATE, UPDATE, run_task
 # byte of the request.
 REFUSED = {
     "unknown authority": ("unknown authority", True, "unable to get local issuer certificate"),
-    "self-signed": ("self-signed", True, "signed certificate"),
     "authority not given": ("good", False, "unable to get local issuer certificate"),
     "wrong host": ("wrong host", True, "certificate is not valid for '127.0.0.1'"),
     "expired": ("expired", True, "certificate has expired"),

@@ -102,11 +102,6 @@ def test_the_token_request_is_a_form_and_the_operation_carries_its_token(
     assert emulator.api.tokens.good(value, emulator.api.settings)
 
 
-def test_the_query_of_auth_url_is_kept(task, emulator, conversation):
-    task(auth_url=f"{emulator.url}/oauth/token?tenant=a%2Fb")
-    assert conversation.requests("token")[0].target == "/oauth/token?tenant=a%2Fb"
-
-
 NEEDS = "auth_url: needs client_id and client_secret"
 REFUSED = {
     "no client": ({"client_id": None, "client_secret": None}, NEEDS),

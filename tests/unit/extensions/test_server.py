@@ -5,14 +5,11 @@ shutdown.
 from __future__ import annotations
 
 import json
-import ssl
 import time
 from datetime import datetime
 from urllib.parse import urlsplit
 
 import pytest
-import requests
-import trustme
 from emulator.server import start
 
 PATH = "/api/v1/services/compute/virtual_machines"
@@ -93,24 +90,6 @@ def test_with_a_prefix_nothing_is_served_outside_it(peer):
         assert emulator.converse(LAST).startswith(b"HTTP/1.1 404 ")
         assert emulator.converse(LAST.replace(b" /api", b" /a/b/api")).startswith(b"HTTP/1.1 201 ")
         assert [entry["path"] for entry in emulator.conversation()] == [PATH, f"/a/b{PATH}"]
-
-
-def test_https(peer, tmp_path):
-    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with (
-        start(ssl_context=context) as running,
-        peer(running).connect(),
-        peer(running).connect() as plain,
-    ):
-        plain.sendall(
-            b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-        )  # neither this client nor the silent one blocks it
-        answer = requests.get(
-            f"{running.url}/_emulator/health", verify=str(tmp_path / "ca.pem"), timeout=5
-        )
-        assert (answer.url[:8], answer.status_code) == ("https://", 200)
 
 
 def test_stopping_ends_all_connections_and_waits(peer):

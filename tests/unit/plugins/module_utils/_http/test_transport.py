@@ -4,7 +4,6 @@ read.
 
 from __future__ import annotations
 
-import json
 import logging
 import platform
 import socket
@@ -27,7 +26,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tls 
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     Transport,
 )
-from support.service import Peer, Service
 from support.wire import answer, running, serving
 
 
@@ -76,23 +74,6 @@ def test_a_look_up_that_took_too_long_sends_nothing(monkeypatch):
         with pytest.raises(AttemptFailed, match="connecting timed out") as failed:
             sender.send_once(request(wire.url.replace("127.0.0.1", "localhost")), 60)
         assert (failed.value.sent, failed.value.hopeless, wire.connections) == (False, False, 0)
-
-
-def test_a_surplus_answer_is_not_the_answer_to_the_next_request():
-    """A broken gateway sends two answers to each request."""
-    sender = transport()
-
-    def say_twice(peer: Peer) -> bool:
-        asked = peer.request()
-        if asked:
-            peer.say(answer(200, {"to": asked.path}) + answer(200, {"to": "another"}))
-        return bool(asked)
-
-    with Service(say_twice) as service:
-        for number in range(3):
-            got = sender.send_once(request(f"{service.url}/{number}"), 5)
-            assert json.loads(got.body) == {"to": f"/{number}/a"}
-    assert service.connections == 3
 
 
 @pytest.mark.parametrize(

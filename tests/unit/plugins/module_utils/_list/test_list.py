@@ -19,7 +19,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import (
-    gate,
     threads,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
@@ -295,22 +294,6 @@ def test_an_unexpected_error_in_a_thread_ends_the_list_and_its_item_is_in_doubt(
         "interrupted (an unexpected ZeroDivisionError in this collection)" in by_name["vm6"]["msg"]
     )
     assert result["counts"]["not_begun"] > 250
-
-
-def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
-    end = gate.Gate.end
-    monkeypatch.setattr(threads, "GRACE", 0.5)
-    monkeypatch.setattr(threads, "_POLL_INTERVAL", 0.1)
-    silent, ended = threading.Event(), []
-    monkeypatch.setattr(gate.Gate, "end", lambda *item: end(*item) or ended.append(item))
-    service = Service({"vm2": lambda request: silent.wait(60) and None})
-    result = run(
-        service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if len(ended) == 2 else ""
-    )
-    silent.set()
-    assert [item["outcome"] for item in result["results"]] == ["accepted", "accepted", "unknown"]
-    assert "interrupted (Ctrl-C)" in result["results"][2]["msg"]
-    assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
 
 
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():

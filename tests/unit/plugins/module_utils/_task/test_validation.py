@@ -7,75 +7,15 @@ import json
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
     LEDGER_ENTRY,
     LEDGER_INFO,
     VIRTUAL_MACHINE,
-    VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
-    validated,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 LEAST = {"base_url": "https://s", "name": "web01"}
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 2**50),
-    st.floats(allow_nan=True),
-    st.sampled_from(
-        [
-            "",
-            "4",
-            "4.0",
-            "yes",
-            "web01",
-            "2026-01-02",
-            "2026-01-02T03:04:05+01:00",
-            "a,b",
-            "{}",
-            "given",
-            "a=1",
-            "{1, 2}",
-            "{'a': 1}",
-            '{"cpu": 1}',
-            "cpu=4 team='x y'",
-        ]
-    ),
-)
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner)
-)
-
-
-def fitting(option: dict) -> st.SearchStrategy:
-    """Values for an option, usually of its type."""
-    if "options" in option:
-        one = dicts(option["options"])
-        return one if option["type"] == "dict" else st.lists(one, max_size=2)
-    return st.one_of(SCALARS, VALUES)
-
-
-def dicts(options: dict) -> st.SearchStrategy:
-    keys = st.lists(st.sampled_from([*options, "surplus"]), max_size=4, unique=True)
-    return keys.flatmap(
-        lambda names: st.fixed_dictionaries(
-            {name: fitting(options.get(name, {"type": "str"})) for name in names}
-        )
-    )
-
-
-@pytest.mark.parametrize("spec", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda spec: spec.name)
-@given(st.data())
-def test_whatever_is_refused_is_named_with_its_place(spec, data):
-    item = {spec.key: "x", **data.draw(dicts(spec.item_options))}
-    params, problems = validated(spec.item_options, spec.item_constraints, item)
-    assert set(params) == set(spec.item_options)
-    names = (*spec.item_options, "surplus", "parameters are mutually", "one of the following")
-    assert all(problem.startswith(names) for problem in problems)
 
 
 @pytest.mark.parametrize(
