@@ -63,7 +63,7 @@ def test_the_operations_are_those_of_the_document():
     documented = {
         (path, method.upper()) for path, item in DOCUMENT["paths"].items() for method in item
     }
-    assert documented == {(operation.path, operation.method) for operation in OPERATIONS}
+    assert documented == {(operation.path, operation.method) for operation in OPERATIONS.values()}
 
 
 @pytest.mark.parametrize("resource", OPERATION)
@@ -92,5 +92,5 @@ def test_secret_options_are_never_logged(resource):
 
 
 def test_no_resource_reuses_the_name_of_a_shared_option():
-    for operation in OPERATIONS:
+    for operation in OPERATIONS.values():
         assert set(operation.options) & set(shared_options.ARGUMENT_SPEC) == set()

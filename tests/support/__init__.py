@@ -21,9 +21,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 
-OPERATION = {operation.resource.name: operation for operation in OPERATIONS}
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
+OPERATION = {name: OPERATIONS[name] for name in (CREATE, UPDATE)}
 
 # The minimum that each module needs in addition to base_url.
 LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"login": True}}}

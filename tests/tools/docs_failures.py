@@ -16,7 +16,10 @@ from support.checkout import CHECKOUT  # makes the checkout importable as the co
 from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
-    OPERATIONS,
+    CREATE_VIRTUAL_MACHINE as CREATE,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
+    UPDATE_APPLICATION_ROLE as UPDATE,
 )
 
 PAGE = CHECKOUT / "docs/docsite/rst/messages.rst"
@@ -43,7 +46,9 @@ def rows_of_statuses() -> Iterator[tuple[str, ...]]:
     """
     named = {str(code): code for code in sorted(policy._BY_STATUS)}
     for name, code in {**named, **CLASSES}.items():
-        texts = [policy.meaning(code)[1].format(**vars(operation)) for operation in OPERATIONS]
+        texts = [
+            policy.meaning(code)[1].format(**vars(operation)) for operation in (CREATE, UPDATE)
+        ]
         text = texts[0] if texts[0] == texts[1] else f"Creation: {texts[0]}. Update: {texts[1]}"
         yield name, _sentence(text), *_cells(policy.meaning(code)[0])
 

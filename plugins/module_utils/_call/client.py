@@ -162,10 +162,10 @@ class Client:
             fetch = partial(self._fetch_token, settings.credentials)
             self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
-    def build_request(self, operation: Operation, key: str, body: bytes) -> Request:
-        """Return the request of an operation on the asset with this name or id."""
+    def build_request(self, operation: Operation, identifier: str, body: bytes) -> Request:
+        """Return the request of an operation; `identifier`: the id for its path, if that has one."""
         own = {"Content-Type": "application/json", **dict(self.settings.headers)}
-        url = self.settings.base_url + operation.path.format(id=quote(key, safe=""))
+        url = self.settings.base_url + operation.path.format(id=quote(identifier, safe=""))
         return Request(operation.method, url, {**HEADERS, **own}, body)
 
     def ready(self) -> bool:

@@ -76,6 +76,7 @@ class Operation:
     exists: str  # the meaning of a 409
     # Advice about running the task again when the outcome is unknown.
     repeat: str
+    removes: bool = False  # whether the ledger forgets the asset after a success
     # Returns the value of a success; raises InvalidJSON.
     decode: Callable[[Answer], Any] = lambda answer: strict_json.decode_object(answer.body)
 

@@ -58,8 +58,9 @@ def apply_plan(
     values, and the task fails on that.
     """
     title = operation.resource.label(wanted.key)
-    body = encode(plan.body, "the body")
-    request = client.build_request(operation, wanted.key, body)
+    body = encode(plan.body, "the body") if plan.body else b""
+    identifier = wanted.id or plan.known.get("id", "")
+    request = client.build_request(operation, identifier, body)
     shown = {"method": request.method, "url": request.url, "body": plan.body}
     about: dict[str, Any] = {"request": shown, "request_attempts": 0}
     if check_mode:
@@ -74,6 +75,8 @@ def apply_plan(
         warnings = _about(_DIFFERS, plan.differs)
         if warnings and wanted.fails_on_difference:
             raise ServicesError(Message(_FAILS.format(*warnings), title), asset=asset, **about)
+    elif check_mode and operation.removes:
+        asset, after, warnings = {}, {}, []
     elif check_mode:
         asset, after = _predicted(operation, plan.known, sent), overlay(plan.known, sent)
         warnings = _about(_KNOWN, (known.field for known in plan.unsent()))

@@ -33,6 +33,7 @@ ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "r
 _UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
 _PARTS = (*_UPDATED, "attributes", "extra_attributes")
 
+DONE = "done"  # the state of an entry whose asset is known
 # Across options, as ansible-core has them.
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 
@@ -63,7 +64,7 @@ class Wanted:
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
     fails_on_difference: bool = False
-    id: str | None = None  # of an asset that exists: it is recorded and never sent
+    id: str | None = None  # of an asset that exists, if the user gives it
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,9 @@ class Creation(Operation):
 
     def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
         """Return the plan; raise InvalidInput."""
-        if recorded is None:
-            if wanted.id is not None:
-                raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
+        if recorded is None and wanted.id is not None:
+            raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
+        if recorded is None or wanted.force:
             return Plan(wanted.body, {})
         known = recorded.asset.get("id")
         if wanted.id not in (None, str(known)):
@@ -196,6 +197,7 @@ class Update(Operation):
             )
         return Wanted(
             key=identifier,
+            id=identifier,
             body=body,
             current=current,
             is_complete=params["send"] == "complete",
@@ -204,6 +206,7 @@ class Update(Operation):
 
     def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
         """Return the plan; raise InvalidInput."""
+        recorded = recorded if recorded and recorded.state == DONE else None
         known = wanted.current or (recorded.asset if recorded else {})
         body = wanted.body
         if wanted.is_complete:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .._call.policy import Resource
 from .._values import BOOLEAN, DATE_TIME, DICT, LIST, NUMBER, TEXT, fields, list_of_dicts
-from .planning import Creation, Update
+from .planning import AssetOperation, Creation, Update
 
 VIRTUAL_MACHINE = Resource(
     name="compute_virtual_machine",
@@ -85,5 +85,9 @@ UPDATE_APPLICATION_ROLE = Update(
     repeat="Running the task again is safe: it sends the same update.",
 )
 
-OPERATIONS = (CREATE_VIRTUAL_MACHINE, UPDATE_APPLICATION_ROLE)
+# By the module for one asset.
+OPERATIONS: dict[str, AssetOperation] = {
+    "compute_virtual_machine": CREATE_VIRTUAL_MACHINE,
+    "cassandra_application_role": UPDATE_APPLICATION_ROLE,
+}
 RESOURCES = {resource.name: resource for resource in (APPLICATION_ROLE, VIRTUAL_MACHINE)}

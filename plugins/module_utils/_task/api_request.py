@@ -142,12 +142,11 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
 def _require_no_module(operation: Operation) -> None:
     """Raise InvalidInput if a module of the collection has this method and path."""
     paths = (operation.path, _IGNORED.sub("", _decoded(operation.path)))
-    for known in OPERATIONS:
+    for module, known in OPERATIONS.items():
         pattern = re.escape(known.path).replace(r"\{id\}", "[^/]+").replace("/", "/+") + "/*"
         is_known = any(re.fullmatch(pattern, path, re.IGNORECASE) for path in paths)
         if operation.method == known.method and is_known:
             raise InvalidInput(
                 "path",
-                f"use the module infrastructure.services.{known.resource.name} for {known.method}"
-                f" {known.path}",
+                f"use the module infrastructure.services.{module} for {known.method} {known.path}",
             )

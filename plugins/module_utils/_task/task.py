@@ -65,7 +65,7 @@ class Task:
         return self.operation.resource.label(self.wanted.key)
 
     def planned(self, recorded: Entry | None = None) -> Task:
-        """Return the task with its plan; `recorded`: an entry that the plan can rely on."""
+        """Return the task with its plan; `recorded`: the entry of the asset."""
         try:
             plan = self.operation.plan(self.wanted, recorded)
         except InvalidInput as error:

@@ -35,7 +35,6 @@ from .editing import entry_after
 from .entries import (
     ABSENT,
     AFTER,
-    COMPARE,
     DONE,
     INTENT,
     MAY_EXIST,
@@ -178,22 +177,19 @@ class Recording(Unrecorded):
         key = task.wanted.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
-        if task.wanted.id is not None and state_of(entry) != DONE:
+        creates, identifier = task.operation.creates, task.wanted.id
+        if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
-        if entry is None:
-            return task.planned()
-        creates = task.operation.creates
-        force = task.wanted.force
-        act = ON_FINDING[entry.state][creates]
-        if act == REFUSE and not force:
+        if entry is None and task.operation.removes and identifier is None:
+            return replace(task, plan=Plan({}, {}, settled=True))
+        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
             outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             began = f"the ledger says that a task began to create it at {entry.began_at}"
             text = f"{began}; {_FOUND[outcome]}"
             msg = Message(text, task.asset, self._command, entry.began_at)
             # This task sent nothing.
             return replace(task, error=RequestFailed(msg, outcome, changed=False))
-        is_known = act == COMPARE and not (force and creates)
-        return task.planned(entry if is_known else None)
+        return task.planned(entry)
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
@@ -253,7 +249,7 @@ class Recording(Unrecorded):
         if not has_ended and result.outcome != NOT_SENT:
             return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
-        may_exist = result.outcome in MAY_EXIST
+        may_exist = result.outcome in MAY_EXIST and change.after is not None
         try:
             is_as_begun = self.commits.write(change)
             # Where its entry is gone, it is written anew.
@@ -364,6 +360,8 @@ def _ending(intent: Intent, result: Result) -> Change:
         after = entry._replace(state=state, changed_at="")
         if asset is not None:
             after = after._replace(asset=without_placeholders(asset))
+    if intent.task.operation.removes and state == DONE:
+        after = None
     row = HistoryRow(
         from_state=state_of(original),
         to_state=state_of(after),

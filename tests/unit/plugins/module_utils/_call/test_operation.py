@@ -17,7 +17,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     OPERATIONS,
 )
 
-CREATE, UPDATE = OPERATIONS
+CREATE, UPDATE = (
+    OPERATIONS[name] for name in ("compute_virtual_machine", "cassandra_application_role")
+)
 REQUEST = Request("POST", "https://service.example/a", {}, b"")
 
 
