@@ -79,15 +79,17 @@ class Operation:
     removes: bool = False  # whether the ledger forgets the asset after a success
     # Returns the value of a success; raises InvalidJSON.
     decode: Callable[[Answer], Any] = lambda answer: strict_json.decode_object(answer.body)
+    # Returns the operation that options name.
+    choose: Callable[[Operation, Params], Operation] = lambda operation, _params: operation
 
     def __post_init__(self) -> None:
         """Raise ValueError for a method that the policy does not know."""
         if self.method not in SAFE_TO_REPEAT:
             raise ValueError(f"{self.method} is none of {', '.join(SAFE_TO_REPEAT)}")
 
-    def of(self, _params: Params) -> Operation:
+    def of(self, params: Params) -> Operation:
         """Return the operation of a task with these options, which may be invalid."""
-        return self
+        return self.choose(self, params)
 
 
 class Event(Enum):

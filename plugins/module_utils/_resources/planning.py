@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence, Union
+from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
 from .._call.policy import Operation
 from .._errors import InvalidInput
@@ -108,14 +108,30 @@ class Plan:
         return {"plan": operation.word, "changes": changes, "unsent": unsent, "body": self.body}
 
 
-class Creation(Operation):
-    """Creates an asset by its name; a recorded one is not sent again."""
+class AssetOperation(Operation):
+    """An operation on an asset, with the options that its module needs for it."""
 
     constraints: ClassVar[Constraints] = {}
 
     @property
     def options(self) -> Spec:
         """The argument spec of the options of the module alone."""
+        raise NotImplementedError
+
+    def wanted(self, params: Params) -> Wanted:
+        """Return the asset that validated options ask for; raise InvalidInput."""
+        raise NotImplementedError
+
+    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
+        """Return the plan; raise InvalidInput. `recorded`: the entry of the asset."""
+        raise NotImplementedError
+
+
+class Creation(AssetOperation):
+    """Creates an asset by its name; a recorded one is not sent again."""
+
+    @property
+    def options(self) -> Spec:
         return dict(
             name=dict(type=TEXT, required=True),
             id=dict(type=TEXT),
@@ -125,7 +141,6 @@ class Creation(Operation):
         )
 
     def wanted(self, params: Params) -> Wanted:
-        """Return the asset that validated options ask for; raise InvalidInput."""
         name, identifier = params["name"], params["id"]
         require_name("name", name)
         if identifier is not None:
@@ -137,7 +152,6 @@ class Creation(Operation):
         return Wanted(name, body, force=force, fails_on_difference=fails, id=identifier)
 
     def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        """Return the plan; raise InvalidInput."""
         if recorded is None and wanted.id is not None:
             raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
         if recorded is None or wanted.force:
@@ -158,7 +172,7 @@ class Creation(Operation):
         return Plan(wanted.body, recorded.asset, settled=True, changes=tuple(changes))
 
 
-class Update(Operation):
+class Update(AssetOperation):
     """Updates an asset by its id."""
 
     constraints: ClassVar[Constraints] = dict(
@@ -168,7 +182,6 @@ class Update(Operation):
 
     @property
     def options(self) -> Spec:
-        """The argument spec of the options of the module alone."""
         return dict(
             id=dict(type=TEXT, required=True),
             **fields(TEXT, *_UPDATED),
@@ -178,7 +191,6 @@ class Update(Operation):
         )
 
     def wanted(self, params: Params) -> Wanted:
-        """Return the asset that validated options ask for; raise InvalidInput."""
         identifier = params["id"]
         current = params["current"]
         require_segment("id", identifier)
@@ -205,7 +217,6 @@ class Update(Operation):
         )
 
     def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        """Return the plan; raise InvalidInput."""
         recorded = recorded if recorded and recorded.state == DONE else None
         known = wanted.current or (recorded.asset if recorded else {})
         body = wanted.body
@@ -225,9 +236,6 @@ class Update(Operation):
         if known and not wanted.force and not differences(wanted.body, compared):
             return Plan(body, known, settled=True)
         return Plan(body, known, changes=tuple(differences(body, compared)))
-
-
-AssetOperation = Union[Creation, Update]
 
 
 def require_name(option: str, name: str) -> None:

@@ -33,18 +33,15 @@ _NO_PATH = re.compile(r"[?#]|[/\\]\.\.?([/\\;]|$)")
 _IGNORED = re.compile(r"[;\s\0][^/]*")
 
 
-class AnyOperation(Operation):
-    """The operation that the options of a task name."""
-
-    def of(self, params: Params) -> Operation:
-        """Return the operation with the method and path of these options."""
-        method = params["method"]
-        if method not in [*SAFE_TO_REPEAT]:
-            return self
-        named = replace(self, method=method, path=str(params["path"]))
-        if not SAFE_TO_REPEAT[method]:
-            return named
-        return replace(named, creates=False, repeat="Running the task again is safe.")
+def _named(operation: Operation, params: Params) -> Operation:
+    """Return the operation with the method and path of these options."""
+    method = params["method"]
+    if method not in [*SAFE_TO_REPEAT]:
+        return operation
+    named = replace(operation, method=method, path=str(params["path"]))
+    if not SAFE_TO_REPEAT[method]:
+        return named
+    return replace(named, creates=False, repeat="Running the task again is safe.")
 
 
 def _decoded(path: str) -> str:
@@ -87,7 +84,7 @@ API_REQUEST = ModuleSpec(
         body=dict(type=Type("raw", "any JSON", lambda value: value)),
     ),
     # The method is replaced; what is not known of a task is assumed to be the worst.
-    operation=AnyOperation(
+    operation=Operation(
         resource=Resource("api_request", "request", "path", {}),
         method="POST",
         path="",
@@ -98,6 +95,7 @@ API_REQUEST = ModuleSpec(
         exists="the service reports a conflict with its current state",
         repeat="Look at the service before you send it again: it may take effect twice.",
         decode=_any_json,
+        choose=_named,
     ),
     has_ledger=False,
 )
