@@ -5,7 +5,10 @@ types.
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import planning
+from ansible_collections.infrastructure.services.plugins.module_utils._resources import (
+    planning,
+    resources,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
     OPERATIONS,
     RESOURCES,
@@ -54,7 +57,7 @@ def test_the_envelope_is_that_of_the_document():
 def test_the_fields_of_both_bodies_are_those_of_the_document():
     assert set(SCHEMAS["VirtualMachineCreate"]["properties"]) == {"name", "attributes"}
     assert set(SCHEMAS["ApplicationRoleUpdate"]["properties"]) == {
-        *planning._UPDATED,
+        *resources.UPDATED,
         "attributes",
     }
 

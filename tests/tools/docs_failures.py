@@ -29,9 +29,9 @@ BETWEEN = re.compile(
 
 # How a user knows an event; events that have a status are rows of the other table.
 EVENTS = {
-    "TOKEN_UNAVAILABLE": "no token could be fetched from ``auth_url``",
     "UNSENT": "the connection failed before the first byte of the request was sent",
-    "UNSENT_HOPELESS": "the connection failed for a permanent reason: host name, certificate, client key or proxy",
+    "UNSENT_HOPELESS": "no token could be fetched from ``auth_url``, or the connection failed for a"
+    " permanent reason: host name, certificate, client key or proxy",
     "UNANSWERED": "the connection broke or timed out after the first byte of the request was sent",
     "ANSWER_CUT": "a 2xx whose answer was cut",
     "ANSWER_UNUSABLE": "a 2xx whose answer is not a JSON object",

@@ -18,7 +18,7 @@ from .._errors import (
     NOT_SENT,
     UNKNOWN,
     AttemptFailed,
-    RequestFailed,
+    Message,
     ServicesError,
     outcome_of,
 )
@@ -32,7 +32,7 @@ from .policy import (
     Event,
     Operation,
     event_of,
-    failure_message,
+    failure_text,
     read_answer,
     retry,
 )
@@ -144,14 +144,19 @@ class Context:
 
 
 class Client:
-    """Calls one operation with the settings of a task."""
+    """Calls one operation on one asset with the settings of a task."""
 
     _transport: Transport  # from `ready` on
     _token: str  # of the last attempt
 
-    def __init__(self, settings: Settings, context: Context) -> None:
+    def __init__(
+        self, operation: Operation, asset: str, settings: Settings, context: Context
+    ) -> None:
+        """`asset`: as messages name it."""
+        self.operation = operation
+        self.asset = asset
         self.settings = settings
-        self._context = context
+        self.context = context
         self.warnings: list[str] = []
         self.attempts = 0  # those that ended
         self.outcome = NOT_SENT  # the known effect of the request if the task ended now
@@ -162,11 +167,12 @@ class Client:
             fetch = partial(self._fetch_token, settings.credentials)
             self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
-    def build_request(self, operation: Operation, identifier: str, body: bytes) -> Request:
-        """Return the request of an operation; `identifier`: the id for its path, if that has one."""
+    def build_request(self, identifier: str, body: bytes) -> Request:
+        """Return the request; `identifier`: the id for its path, if that has one."""
         own = {"Content-Type": "application/json", **dict(self.settings.headers)}
-        url = self.settings.base_url + operation.path.format(id=quote(identifier, safe=""))
-        return Request(operation.method, url, {**HEADERS, **own}, body)
+        path = self.operation.path.format(id=quote(identifier, safe=""))
+        url = f"{self.settings.base_url}{path}"
+        return Request(self.operation.method, url, {**HEADERS, **own}, body)
 
     def ready(self) -> bool:
         """Fetch the token before an intent is written; return False if there is none.
@@ -174,41 +180,38 @@ class Client:
         The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
         TLS file.
         """
-        self._transport = self._context.connect(self.settings.connection)
+        self._transport = self.context.connect(self.settings.connection)
         try:
             self._current_token()
         except ServicesError as error:
             self._obstacle = error
         return self._obstacle is None
 
-    def call(
-        self, operation: Operation, request: Request, key: str, lease: Lease = NO_END
-    ) -> tuple[Any, dict[str, Any]]:
+    def call(self, request: Request, lease: Lease = NO_END) -> tuple[Any, dict[str, Any]]:
         """Send the request as the policy allows; return the JSON and details of the success.
 
-        The caller asks `ready` first. `key`: the name or id of the asset, for messages; `lease`:
-        until when it may be sent. Raises RequestFailed with the known effect.
+        The caller asks `ready` first. `lease`: until when it may be sent. Raises ServicesError with
+        the known effect.
         """
 
         def wait(seconds: float) -> None:
             try:
                 lease.renew(seconds)
-                self._context.wait(seconds)
+                self.context.wait(seconds)
             except ServicesError as error:
                 self._obstacle = error
 
-        attempt = partial(self._attempt_with_token, operation, request, lease)
+        attempt = partial(self._attempt_with_token, request, lease)
         retries, longest = self.settings.retries, self.settings.retry_max_delay
         last = retry(attempt, request.method, retries, longest, wait, self._renew_token)
         details = {"status": last.status, "request_attempts": self.attempts}
         if last.event == Event.SUCCESS:
             return last.value, {**details, "outcome": last.event.effect}
-        msg = failure_message(operation, request, last, self.outcome, self.attempts, key)
-        raise RequestFailed(msg, self.outcome, **last.details, **details)
+        text = failure_text(self.operation, request, last, self.outcome, self.attempts)
+        msg = Message(text, self.asset)
+        raise ServicesError(msg, self.outcome, **last.details, **details)
 
-    def _attempt_with_token(
-        self, operation: Operation, request: Request, lease: Lease
-    ) -> AttemptResult[Any]:
+    def _attempt_with_token(self, request: Request, lease: Lease) -> AttemptResult[Any]:
         known = self.outcome
 
         def may_send() -> None:
@@ -217,18 +220,18 @@ class Client:
 
         try:
             self._token = self._current_token()
-            self._context.enter()
+            self.context.enter()
             deadline = time.monotonic() + self.settings.timeout
             lease.require(self.settings.timeout)
             headers = {**request.headers, "Authorization": f"Bearer {self._token}"}
             request = request._replace(headers=headers, may_send=may_send)
-            result = self._attempt(request, partial(read_answer, operation))
+            result = self._attempt(request, partial(read_answer, self.operation))
             self.attempts += 1
             self.outcome = outcome_of(known, result.event.effect)
         except ServicesError as error:
             # There is no token, or nothing may be sent any more.
-            result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._context.leave(result)
+            result = AttemptResult(Event.UNSENT_HOPELESS, error.msg)
+        self.context.leave(result)
         return result
 
     def _current_token(self) -> str:
@@ -238,7 +241,7 @@ class Client:
         if not self._source:
             return self.settings.access_token or ""
         token = self._source.token()
-        self._context.secrets.mask(token)
+        self.context.secrets.mask(token)
         return token
 
     def _renew_token(self) -> bool:
@@ -254,7 +257,7 @@ class Client:
         """
         attempt = partial(self._attempt, build_token_request(credentials), read_token)
         retries, longest = self.settings.retries, self.settings.retry_max_delay
-        last = retry(attempt, "PUT", retries, longest, self._context.wait)
+        last = retry(attempt, "PUT", retries, longest, self.context.wait)
         if last.value is None:
             endpoint = credentials.auth_url.partition("?")[0]  # the rest may be a credential
             raise ServicesError(f"no access token from {endpoint} (auth_url): {last.reason}")
@@ -273,7 +276,7 @@ class Client:
         self, request: Request, read: Callable[[Answer], AttemptResult[Value]]
     ) -> AttemptResult[Value]:
         """Make one attempt; raise ServicesError if nothing may be sent any more."""
-        self._context.require_reader()
+        self.context.require_reader()
         try:
             return read(self._transport.send_once(request, self.settings.timeout))
         except AttemptFailed as error:

@@ -18,8 +18,9 @@ from typing import Any, Callable, Mapping
 from .._call.client import Context
 from .._call.policy import AGAIN, AttemptResult, retry_after
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
+from .._resources.planning import Task
 from .._result import Result
-from .._task.task import GRACE, Send, Task, Unrecorded, carry_out, interrupted, no_ledger
+from .._task.task import GRACE, Send, Unrecorded, carry_out, interrupted, no_ledger
 from .._task.validation import Options
 from .._values import Asset
 from .gate import Gate, Item

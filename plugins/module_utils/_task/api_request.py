@@ -120,19 +120,19 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     body = b"" if params["body"] is None else encode(params["body"], "body")
     reads = operation.method in READS
     is_predicted = context.check_mode and not reads
-    client = Client(settings_from(params, is_predicted), context)
-    request = client.build_request(operation, "", body)
+    title = operation.resource.label(operation.path)
+    client = Client(operation, title, settings_from(params, is_predicted), context)
+    request = client.build_request("", body)
     request = request._replace(url=f"{request.url}{query}")
 
     def act() -> Result:
         if is_predicted:
             return Result(changed=True, request_attempts=0, more={"json": None})
         client.ready()
-        value, details = client.call(operation, request, operation.path)
+        value, details = client.call(request)
         return Result(changed=True, more={"json": value}, **details)
 
-    title = operation.resource.label(operation.path)
-    result = result_of(act, operation, title, client, context)
+    result = result_of(act, client)
     shown = {"method": request.method, "url": request.url, "body": params["body"]}
     return result.but(changed=result.changed and not reads, request=context.secrets.scrub(shown))
 

@@ -20,14 +20,13 @@ from ...module_utils._errors import (
     InvalidInput,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
     listing,
 )
-from ...module_utils._resources.planning import Plan
+from ...module_utils._resources.planning import Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
-from ...module_utils._task.task import Task, Unrecorded
+from ...module_utils._task.task import Unrecorded
 from .checks import taken_ids
 from .commits import Commits
 from .database import Write
@@ -188,7 +187,7 @@ class Recording(Unrecorded):
             text = f"{began}; {_FOUND[outcome]}"
             msg = Message(text, task.asset, self._command, entry.began_at)
             # This task sent nothing.
-            return replace(task, error=RequestFailed(msg, outcome, changed=False))
+            return replace(task, error=ServicesError(msg, outcome, changed=False))
         return task.planned(entry)
 
     def _adopting(self, task: Task) -> Task:

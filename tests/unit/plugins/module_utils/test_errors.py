@@ -9,7 +9,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     InvalidInput,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
     outcome_of,
 )
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 CASES = [
     (ServicesError("requests is missing"), "not_sent", "requests is missing"),
     (Overtaken("another one"), "not_sent", "another one"),
-    *((RequestFailed("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
+    *((ServicesError("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
 ]
 
 
@@ -64,7 +63,7 @@ def test_every_error_is_reported():
 
 
 def test_the_facts_of_an_error_are_in_the_result():
-    error = RequestFailed("failed", "rejected", status=403, request_attempts=1)
+    error = ServicesError("failed", "rejected", status=403, request_attempts=1)
     result = Result.of_error(error)
     assert (result.status, result.request_attempts) == (403, 1)
 
