@@ -11,7 +11,8 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Callable, ContextManager, NamedTuple, TypeVar
+from operator import sub
+from typing import Any, Callable, ContextManager, Sequence, TypeVar
 from urllib.parse import quote
 
 from .._errors import (
@@ -47,6 +48,7 @@ from .tokens import (
 )
 
 Value = TypeVar("Value")
+Clocks = Sequence[float]
 
 # Seconds of a lease that no attempt uses: clocks differ, and a process may be stopped.
 MARGIN = 60.0
@@ -73,20 +75,14 @@ class Settings:
         return canonical_url(self.base_url)
 
 
-class Clock(NamedTuple):
-    """A reading of the clocks of one machine, in seconds."""
-
-    wall: float
-    boot: float = 0.0  # since the machine was started, suspension included
-
-
-_EPOCH = Clock(0.0)
-
-
-def read_clock() -> Clock:
-    """Return the clocks now; macOS counts its suspension in CLOCK_MONOTONIC."""
-    boot = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-    return Clock(time.time(), boot)
+def read_clocks() -> Clocks:
+    """Return what the clocks of this machine show, in seconds: the time of day, and the time since
+    its start; macOS counts its suspension in CLOCK_MONOTONIC.
+    """
+    return (
+        time.time(),
+        time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)),
+    )
 
 
 class Lease:
@@ -95,21 +91,20 @@ class Lease:
     def __init__(
         self,
         seconds: float = math.inf,
-        since: Clock = _EPOCH,
-        clock: Callable[[], Clock] = read_clock,
+        since: Clocks = (),
+        clocks: Callable[[], Clocks] = read_clocks,
     ) -> None:
-        """`seconds`: from `since`, measured by the faster one of the clocks."""
+        """`seconds`: from `since`, measured by the fastest of the clocks."""
         self.seconds = seconds
         self.since = since
-        self._clock = clock
+        self._clocks = clocks
 
     def renew(self, wait: float) -> None:
         """Extend it before a further attempt, after a wait in seconds; raise ServicesError."""
 
     def require(self, seconds: float) -> None:
         """Raise ServicesError if a request that takes up to `seconds` could outlast it."""
-        now = self._clock()
-        elapsed = max(now.wall - self.since.wall, now.boot - self.since.boot)
+        elapsed = max(map(sub, self._clocks(), self.since), default=0.0)
         if elapsed + seconds > self.seconds - _EARLY:
             raise ServicesError(
                 "the request was not sent, because the task was stopped or delayed for so long that"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Callable, Mapping
 
-from ...module_utils._call.client import MARGIN, Clock, Lease, read_clock
+from ...module_utils._call.client import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
     NOT_SENT,
@@ -93,8 +93,8 @@ _USED = (
 class Intent(Lease):
     """A recorded intent, whose lease its task measures."""
 
-    def __init__(self, recording: Recording, task: Task, change: Change, since: Clock) -> None:
-        super().__init__(change.lease_seconds, since, recording.clock)
+    def __init__(self, recording: Recording, task: Task, change: Change, since: Clocks) -> None:
+        super().__init__(change.lease_seconds, since, recording.clocks)
         self.task = task
         self.change = change
         self.began = time.monotonic()  # seconds
@@ -107,7 +107,7 @@ class Intent(Lease):
         change = stamped(
             replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
         )
-        since = self._recording.clock()  # before the statement is handed over
+        since = self._recording.clocks()  # before the statement is handed over
         if not self._recording.commits.write(change):
             raise ServicesError("another task changed its entry in the ledger")
         self.change, self.seconds, self.since = change, seconds, since
@@ -131,7 +131,7 @@ class Recording(Unrecorded):
         """
         self.ledger = ledger
         self.commits = Commits(ledger)
-        self.clock: Callable[[], Clock] = read_clock
+        self.clocks: Callable[[], Clocks] = read_clocks
         self.serial = Serial()  # when the tasks were planned
         self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
         self._secrets = secrets
@@ -214,7 +214,7 @@ class Recording(Unrecorded):
         body = self._secrets.recordable(task.required_plan().body)
         known = task.entry.asset if task.entry else {}
         intent = Entry(INTENT, body, known, run=self._run)
-        since = self.clock()  # before the statement is handed over
+        since = self.clocks()  # before the statement is handed over
         try:
             change = self._begin(
                 task,
