@@ -27,7 +27,9 @@ from .._http import Answer, Request
 from .._http.tls import ConnectionSettings
 from .._http.transport import Transport
 from .._http.urls import canonical_url
+from .._result import Json
 from .._secrets import Secrets
+from .._values import encode
 from .policy import (
     AttemptResult,
     Event,
@@ -153,6 +155,7 @@ class Client:
         self.settings = settings
         self.context = context
         self.warnings: list[str] = []
+        self.shown: Json = {}  # the request as results have it, once it is built
         self.attempts = 0  # those that ended
         self.outcome = NOT_SENT  # the known effect of the request if the task ended now
         self._obstacle: ServicesError | None = None  # why no attempt may be made
@@ -162,12 +165,16 @@ class Client:
             fetch = partial(self._fetch_token, settings.credentials)
             self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
-    def build_request(self, identifier: str, body: bytes) -> Request:
-        """Return the request; `identifier`: the id for its path, if that has one."""
+    def build_request(self, identifier: str, body: Any, query: str = "") -> Request:
+        """Return the request; `identifier`: the id for its path, if that has one; `body`: JSON, None
+        for none.
+        """
         own = {"Content-Type": "application/json", **dict(self.settings.headers)}
         path = self.operation.path.format(id=quote(identifier, safe=""))
-        url = f"{self.settings.base_url}{path}"
-        return Request(self.operation.method, url, {**HEADERS, **own}, body)
+        url = f"{self.settings.base_url}{path}{query}"
+        self.shown = {"method": self.operation.method, "url": url, "body": body}
+        encoded = b"" if body is None else encode(body, "the body")
+        return Request(self.operation.method, url, {**HEADERS, **own}, encoded)
 
     def ready(self) -> bool:
         """Fetch the token before an intent is written; return False if there is none.
@@ -199,12 +206,11 @@ class Client:
         attempt = partial(self._attempt_with_token, request, lease)
         retries, longest = self.settings.retries, self.settings.retry_max_delay
         last = retry(attempt, request.method, retries, longest, wait, self._renew_token)
-        details = {"status": last.status, "request_attempts": self.attempts}
         if last.event == Event.SUCCESS:
-            return last.value, {**details, "outcome": last.event.effect}
+            return last.value, {"status": last.status, "outcome": last.event.effect}
         text = failure_text(self.operation, request, last, self.outcome, self.attempts)
         msg = Message(text, self.asset)
-        raise ServicesError(msg, self.outcome, **last.details, **details)
+        raise ServicesError(msg, self.outcome, status=last.status, **last.details)
 
     def _attempt_with_token(self, request: Request, lease: Lease) -> AttemptResult[Any]:
         known = self.outcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 from .._call.client import NO_END, Client, Lease
-from .._errors import REJECTED, Message, ServicesError
+from .._errors import Message, ServicesError
 from .._result import Result
 from .._values import (
     ABSENT,
@@ -18,7 +18,6 @@ from .._values import (
     Difference,
     Spec,
     differences,
-    encode,
     overlay,
     prune,
     value_at,
@@ -50,11 +49,9 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     `lease`: until when its request may be sent.
     """
     operation, wanted, plan = task.operation, task.wanted, task.required_plan()
-    body = encode(plan.body, "the body") if plan.body else b""
-    request = client.build_request(wanted.id or plan.known.get("id", ""), body)
     about: dict[str, Any] = {"request_attempts": 0, "differs": plan.differs}
     if not plan.adopted:
-        about["request"] = {"method": request.method, "url": request.url, "body": plan.body}
+        request = client.build_request(wanted.id or plan.known.get("id", ""), plan.body or None)
     if client.context.check_mode:
         about.update(plan.details(operation))
     # The answer to an update certainly has the id of the asset, which its body lacks.
@@ -68,12 +65,7 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
         asset, after = _predicted(operation, plan.known, sent)
         warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
     else:
-        try:
-            asset, details = client.call(request, lease)
-        except ServicesError as error:
-            rejected = {"body": plan.body} if error.outcome == REJECTED else {}
-            error.details.update({**about, **rejected, **error.details})
-            raise
+        asset, details = client.call(request, lease)
         after, lost = asset, _lost(plan, asset)
         warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
         warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))

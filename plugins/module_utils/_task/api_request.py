@@ -117,24 +117,21 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
         if each is not None
     ]
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
-    body = b"" if params["body"] is None else encode(params["body"], "body")
     reads = operation.method in READS
     is_predicted = context.check_mode and not reads
     title = operation.resource.label(operation.path)
     client = Client(operation, title, settings_from(params, is_predicted), context)
-    request = client.build_request("", body)
-    request = request._replace(url=f"{request.url}{query}")
+    request = client.build_request("", params["body"], query)
 
     def act() -> Result:
         if is_predicted:
-            return Result(changed=True, request_attempts=0, more={"json": None})
+            return Result(changed=True, more={"json": None})
         client.ready()
         value, details = client.call(request)
         return Result(changed=True, more={"json": value}, **details)
 
     result = result_of(act, client)
-    shown = {"method": request.method, "url": request.url, "body": params["body"]}
-    return result.but(changed=result.changed and not reads, request=context.secrets.scrub(shown))
+    return result.but(changed=result.changed and not reads)
 
 
 def _require_no_module(operation: Operation) -> None:

@@ -23,6 +23,7 @@ from .._call.client import MARGIN, NO_END, Client, Context, Lease, Settings
 from .._call.policy import Operation, effect_of
 from .._errors import (
     NOT_SENT,
+    REJECTED,
     Message,
     Overtaken,
     ServicesError,
@@ -125,7 +126,12 @@ def result_of(act: Callable[[], Result], client: Client) -> Result:
         result = result or interrupted(client.operation, client.asset, client.outcome, why)
     unchecked = [] if client.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *client.warnings))
-    return context.secrets.scrub(result.but(warnings=(*said, *result.warnings)))
+    result = result.but(warnings=(*said, *result.warnings))
+    if client.shown:
+        result = result.but(request=client.shown, request_attempts=client.attempts)
+    if result.outcome == REJECTED:
+        result = result.but(body=client.shown["body"])
+    return context.secrets.scrub(result)
 
 
 Send = Callable[[Task, Context], Result]
