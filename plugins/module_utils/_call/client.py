@@ -135,9 +135,8 @@ class Context:
     # Before each attempt, raises ServicesError if none may be made; after it, gets its result.
     enter: Callable[[], None] = lambda: None
     leave: Callable[[AttemptResult[Any]], None] = lambda _result: None
-    # Of a list: why it has to end now, '' to continue; and what shows its progress.
-    why_to_stop: Callable[[], str] = str
-    show_progress: Callable[..., None] = lambda *_status: None
+    # Of a list: shows its progress, and returns why it has to end now, '' to continue.
+    watch: Callable[..., str] = lambda *_progress: ""
 
 
 class Client:

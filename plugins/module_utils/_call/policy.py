@@ -82,11 +82,6 @@ class Operation:
     # Returns the operation that options name.
     choose: Callable[[Operation, Params], Operation] = lambda operation, _params: operation
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a method that the policy does not know."""
-        if self.method not in SAFE_TO_REPEAT:
-            raise ValueError(f"{self.method} is none of {', '.join(SAFE_TO_REPEAT)}")
-
     def of(self, params: Params) -> Operation:
         """Return the operation of a task with these options, which may be invalid."""
         return self.choose(self, params)

@@ -83,7 +83,7 @@ def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
                 options.secrets,
                 module.no_log,
                 interruptible=signals.raised,
-                why_to_stop=lambda: _why_to_stop(signals),
+                watch=lambda *_progress: _why_to_stop(signals),
             )
             result = work(options, context, module.ledger)
     except ServicesError as error:
