@@ -83,7 +83,7 @@ class TaskRun:
     def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
         if not self.task.no_log:
-            show([*lines], stderr or not prints_lines())
+            show(*lines, stderr=stderr or not prints_lines())
 
     def pause(self, seconds: float) -> None:
         """Wait before anything is sent; a signal ends the wait."""
@@ -115,7 +115,7 @@ class TaskRun:
         if ledger.is_new:
             line = f"{ledger.where} is a new ledger: nothing was recorded before"
             if not self.only_checks and run_memory().is_first(line):
-                show([line], stderr=True)
+                show(line, stderr=True)
             return
         if self.lacks_rows(ledger):
             self.warnings.append(

@@ -62,17 +62,6 @@ def screen_width() -> int:
     return int(display.columns)
 
 
-def call_first_display(method: str, *arguments: object) -> bool:
-    """Have the process that started this worker call a method of its display.
-
-    Return False, and call nothing, in any process but a worker.
-    """
-    queue = Display()._final_q
-    if queue:
-        queue.send_display(method, *arguments)
-    return bool(queue)
-
-
 def untrusted(data: _Data) -> _Data:
     """Return data whose strings are never templated."""
     if _trust is not None:
