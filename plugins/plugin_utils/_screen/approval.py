@@ -80,7 +80,6 @@ def _plan_in(run: Run, resource: str) -> ApprovedPlan:
     numbers: list[Any] = [*plan.serial, *plan.rows.values()]
     is_sound = (
         (run.state, len(plan.bodies)) == (PLANNED, len(sent))
-        and not any(isinstance(number, bool) for number in numbers)
         and all(isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers)
     )
     if not is_sound:
