@@ -1,31 +1,12 @@
-"""The site is one tree: every page is in it, its links have targets, and a search finds what people
-look for.
-"""
+"""Every picture is shown with a text, and the guides are linked with each other."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from docs.guides import GUIDES, ROOT
-from tools import docs_tree
 
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in GUIDES}
-
-
-@pytest.mark.parametrize("name", docs_tree.PAGES)
-def test_a_page_kept_as_markdown_links_to_pages_and_files_that_exist(name):
-    links = re.findall(r"\]\(([^)#\s]+)", docs_tree.converted(name))
-    inside = [link for link in links if "://" not in link]
-    files = [
-        link.removeprefix(docs_tree.SOURCES) for link in links if link.startswith(docs_tree.SOURCES)
-    ]
-    assert set(inside) <= {f"{page}.md" for page in docs_tree.PAGES} | {
-        f"{guide}.rst" for guide in docs_tree.guides()
-    } | {"../index.rst"}
-    assert [file for file in files if not (ROOT / file).exists()] == []
-
-
 IMAGE = re.compile(r"\.\. image:: (\S+)\n    :alt: \S")
 
 

@@ -185,7 +185,7 @@ class Pipeline:
 def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeline]:
     """The project of the page on CI, with the ledger that somebody has created by hand."""
     if not RUNNER.exists():
-        pytest.fail("the runner is missing: tests/tools/foreign")
+        pytest.fail("the runner is missing: make stress")
     project = tmp_path / "project"
     project.mkdir()
     text = (CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8")
