@@ -16,6 +16,7 @@ from ..plugin_utils._ledger.listing import (
     write_entries,
 )
 from ..plugin_utils._run.action import Action, TaskRun
+from ..plugin_utils._run.ansible_core import screen_width
 from ..plugin_utils._screen.ledger_table import ledger_lines, written_lines
 
 
@@ -36,7 +37,7 @@ class ActionModule(Action):
         if params["summary"]:
             return result
         what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
-        result["text"] = ledger_lines(result, what, settle_commands(ledger.shown))
+        result["text"] = ledger_lines(result, what, settle_commands(ledger.shown), screen_width())
         if not result["exists"]:
             return result
         if file:

@@ -43,11 +43,12 @@ def written_lines(file: str, entries: Entries, settle: str) -> list[str]:
     return lines
 
 
-def ledger_lines(listed: Mapping[str, Any], what: str, by_file: list[str]) -> list[str]:
+def ledger_lines(listed: Mapping[str, Any], what: str, by_file: list[str], width: int) -> list[str]:
     """Return the requests in flight, the entries as a table, and how to settle those in doubt.
 
     `listed`: the result of ledger_info; `what`: the entries that were looked for, in words;
-    `by_file`: the commands that settle those in doubt by a file.
+    `by_file`: the commands that settle those in doubt by a file; `width`: in columns, to which a
+    row continues on the next line.
     """
     entries: Entries = listed["entries"]
     lines = [
@@ -59,11 +60,13 @@ def ledger_lines(listed: Mapping[str, Any], what: str, by_file: list[str]) -> li
         return [*map(printable, [*lines, f"Nothing that matches is {what} in {listed['ledger']}."])]
     rows = [_HEAD, *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    head, *texts = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    head, *texts = [
+        wrapped("  ".join(map(str.ljust, row, widths)), width, "", "    ") for row in rows
+    ]
     counts = {state: count for state, count in listed["counts"].items() if count}
-    lines += [f"{listed['ledger']}: {counted(counts)}", head]
+    lines += [f"{listed['ledger']}: {counted(counts)}", *head]
     for resource, group in groupby(zip(entries, texts), lambda row: str(row[0]["resource"])):
-        lines += [resource, *(text for _entry, text in group)]
+        lines += [resource, *(line for _entry, row in group for line in row)]
     return [*map(printable, lines), *_settling(entries, by_file)]
 
 
