@@ -14,7 +14,7 @@ from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
-pytest_plugins = ["support.parts"]
+pytest_plugins = ["support.fixtures", "support.parts"]
 
 # Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be
 # ignored, and in the background of a script SIGINT.

@@ -17,11 +17,8 @@ from xml.etree import ElementTree
 
 import pytest
 from many.service import Service
-from support.fixtures import collections
 from support.reports import hold_all
 from support.running import BIN, PLUGINS
-
-__all__ = ["collections"]
 
 TOKEN = "token-of-the-tests"
 PLAY = """

@@ -17,10 +17,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
 )
 from many.conftest import until
 from many.crasher import run
-from support.databases import postgres_server, schema_in
+from support.databases import schema_in
 from support.ledgers import states
 
-__all__ = ["postgres_server"]
 COUNT = 400
 LONGEST = 40.0  # seconds, for a busy machine; a limit of 2 s for each of 40 items would take twice as long
 

@@ -12,11 +12,10 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
-from support.databases import postgres_server, schema_in
+from support.databases import schema_in
 from support.ledgers import finish, opened, put
 from support.waiting import until
 
-__all__ = ["postgres_server"]
 
 MACHINES = "compute_virtual_machine"
 PLAY = f"""
