@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from support.checkout import CHECKOUT
 
-
 COMMITTED = {
     "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
     "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
