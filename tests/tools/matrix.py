@@ -50,11 +50,10 @@ PYTHONS = {
 ENDS = OLDEST, NEWEST = min(CORES), max(CORES)
 PLAYBOOKS = tuple(
     f"tests/integration/test_{name}.py"
-    for name in ("command_line", "examples", "fleet_role", "no_log", "playbooks", "use")
+    for name in ("examples", "fleet_role", "no_log", "playbooks", "use")
 )
 MODULES = tuple(
-    f"tests/integration/test_{name}.py"
-    for name in ("examples", "outcomes", "token_of_a_run", "use")
+    f"tests/integration/test_{name}.py" for name in ("examples", "token_of_a_run", "use")
 )
 BETWEEN = (*PLAYBOOKS, "tests/crossing")
 OF_CORE = (
