@@ -34,7 +34,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from emulator import faults
-from ledger.entries import end_leases, execute, history, put
+from ledger.entries import end_leases, execute, history, put, states
 from ledger.tasks import key, list_task, open_at, task
 from ledger.test_together import created, crowd
 from support.databases import Server, private_server
@@ -481,7 +481,7 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
     administrate(statements)
     for role in (name, f"{name}_ci"):
         put(opened(as_role(role, name)), key(role), ENTRY)
-    assert len(opened(as_role(f"{name}_ci", name), read_only=True).entries("", ())) == 2
+    assert len(states(opened(as_role(f"{name}_ci", name), read_only=True))) == 2
     with pytest.raises(LedgerError, match="permission denied for schema public"):
         opened(as_role(name, "public"))
 
