@@ -43,7 +43,8 @@ options:
       - You set, by the meaning of the names, O(attributes.cmdb_application_service),
         O(attributes.cmdb_management_group), O(attributes.cpu), O(attributes.datacenter), O(attributes.instance),
         O(attributes.ip), O(attributes.name), O(attributes.operating_system), O(attributes.partitions),
-        O(attributes.puppet_classes), O(attributes.subnet), O(attributes.team), O(attributes.vm_ram) and O(attributes.volumes).
+        O(attributes.puppet_classes), O(attributes.subnet), O(attributes.team), O(attributes.vm_ram) and
+        O(attributes.volumes).
       - The service fills O(attributes.bios_serial_number), O(attributes.cdc_security), O(attributes.creation_date),
         O(attributes.global_status), O(attributes.last_reboot_date), O(attributes.memory_used_percent),
         O(attributes.partitions[].free) and O(attributes.status). It does not say whether a request may set them.
