@@ -272,17 +272,17 @@ options:
     type: dict
   current:
     description:
-      - The current asset, as far as known, for example the C(asset) of an earlier task. If not given, the asset recorded
-        in O(ledger) is used.
+      - The current asset, as far as known, for example the C(asset) of an earlier task. If not given, the asset
+        recorded in O(ledger) is used.
       - When it already has all that would be sent, nothing is sent.
       - The asset of another role, judged by its C(id), is refused.
     type: dict
   send:
     description:
       - V(given) sends only the given fields.
-      - V(complete) sends the asset that is known from O(current) or O(ledger), with the given fields merged into it. The
-        result is then the same whether the service replaces the role or merges into it. It is refused when no asset is
-        known, or when it contains a placeholder for a secret.
+      - V(complete) sends the asset that is known from O(current) or O(ledger), with the given fields merged into it.
+        The result is then the same whether the service replaces the role or merges into it. It is refused when no asset
+        is known, or when it contains a placeholder for a secret.
     type: str
     choices:
       - given

@@ -26,8 +26,8 @@ options:
     type: str
   auth_url:
     description:
-      - OAuth 2.0 token endpoint. The task fetches a token with the client credentials grant (RFC 6749 section 4.4), which
-        all workers of a run share until it expires. When the service answers 401, the task replaces it once.
+      - OAuth 2.0 token endpoint. The task fetches a token with the client credentials grant (RFC 6749 section 4.4),
+        which all workers of a run share until it expires. When the service answers 401, the task replaces it once.
       - The values in its query are credentials by their name, as in O(auth_parameters).
       - If not given, E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
@@ -178,8 +178,8 @@ attributes:
     support: full
 notes:
   - An environment variable that is empty counts as unset.
-  - Ansible's guidelines reserve C(ansible_facts) for modules whose name ends in C(_facts). The modules for assets return
-    them as facts all the same, so that the next task needs no C(register).
+  - Ansible's guidelines reserve C(ansible_facts) for modules whose name ends in C(_facts). The modules for assets
+    return them as facts all the same, so that the next task needs no C(register).
 """
 
     LEDGER = r"""

@@ -66,8 +66,8 @@ options:
     description:
       - A file on the controller for the result of each asset, such as V(fleet.json). C(fleet.xml) beside it is JUnit
         XML, and C(fleet.html) a page.
-      - In check mode the task writes the plan instead, as C(fleet.plan.json), C(fleet.plan.html) and, for a merge request,
-        C(fleet.plan.md).
+      - In check mode the task writes the plan instead, as C(fleet.plan.json), C(fleet.plan.html) and, for a merge
+        request, C(fleet.plan.md).
       - The first task of a run replaces the files of the run before, whose JSON file becomes C(fleet.previous.json).
         Later tasks add to them. Any other file is refused.
       - Only the user of the task can read the files.
@@ -79,14 +79,14 @@ options:
   approved:
     description:
       - The plan that was approved, a file on the controller that O(report) wrote in check mode as C(fleet.plan.json).
-      - Unless each asset to send or adopt is in this plan with the same body, nothing is sent, and the message names the
-        others with the fields that differ and both values. What O(ledger) has already needs no approval.
+      - Unless each asset to send or adopt is in this plan with the same body, nothing is sent, and the message names
+        the others with the fields that differ and both values. What O(ledger) has already needs no approval.
       - A file that is no plan, or one for another service, is refused, also in check mode.
       - A relative path is resolved as that of O(report).
     type: path
 notes:
-  - On C(Ctrl-C), C(SIGTERM) and the keyword C(timeout) the task starts no further item. Running requests have ten seconds
-    to finish; after that they are in doubt.
+  - On C(Ctrl-C), C(SIGTERM) and the keyword C(timeout) the task starts no further item. Running requests have ten
+    seconds to finish; after that they are in doubt.
   - O(ledger) can be combined with a list only where the task runs on the controller (connection C(local), no
     C(become)).
 """

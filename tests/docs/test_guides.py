@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -106,10 +105,7 @@ class World:
 def world(collections, running_service, tmp_path_factory) -> Iterator[World]:
     """The directory, with the artifact that README.md installs over the collection that is there."""
     directory = tmp_path_factory.mktemp("world")
-    subprocess.run(
-        [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
-    )
-    build_artifact(directory / "source", directory)
+    build_artifact(CHECKOUT, directory)
     shutil.copytree(collections, directory / "collections")
     ansible = Ansible(directory, directory / "collections", running_service.url, "local")
     with pytest.MonkeyPatch.context() as patch:

@@ -15,11 +15,9 @@ import pytest
 from ecosystem.conftest import git
 from faults.behaviors import whole
 from support.checkout import CHECKOUT
-from support.databases import postgres_server, reader_of, schema_in
+from support.databases import reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
-
-__all__ = ["postgres_server"]
 
 pytestmark = pytest.mark.stress
 
@@ -185,7 +183,7 @@ class Pipeline:
 def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeline]:
     """The project of the page on CI, with the ledger that somebody has created by hand."""
     if not RUNNER.exists():
-        pytest.fail("the runner is missing: tests/tools/foreign")
+        pytest.fail("the runner is missing: make stress")
     project = tmp_path / "project"
     project.mkdir()
     text = (CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8")
