@@ -159,6 +159,9 @@ seealso:
   - module: infrastructure.services.cassandra_application_role
   - plugin: infrastructure.services.ledger
     plugin_type: inventory
+  - name: Adopt existing machines
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/existing_machines.rst
+    description: A list, a file or a task that adopts machines.
 """
 
 EXAMPLES = r"""

@@ -98,6 +98,9 @@ seealso:
   - module: infrastructure.services.ledger_entry
   - plugin: infrastructure.services.ledger
     plugin_type: inventory
+  - name: Troubleshoot failures
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/failures.rst
+    description: Settle what is in doubt.
 """
 
 EXAMPLES = r"""
