@@ -105,8 +105,11 @@ def run_logged(line: str) -> bool:
     name, *arguments = shlex.split(line)
     log, start = LOGS / f"{name}.log", time.monotonic()
     nox_line = [sys.executable, "-m", "nox", "--no-color", "-R", "-s", name, "--", *arguments]
+    plain = {**os.environ, "NO_COLOR": "1"}
     with log.open("w", encoding="utf-8") as file:
-        status = subprocess.run(nox_line, stdout=file, stderr=file, check=False).returncode
+        status = subprocess.run(
+            nox_line, env=plain, stdout=file, stderr=file, check=False
+        ).returncode
     seconds, text = time.monotonic() - start, log.read_text(encoding="utf-8")
     closing = re.findall(
         r"^=+ (.*(?:passed|failed|error).*) =+$|^nox > (.* skipped.*)$", text, re.M
