@@ -1,4 +1,4 @@
-"""The steps of the ledger (ARCHITECTURE.md), each at a time that the test sets, on both databases."""
+"""The steps of the ledger (docs/architecture.md), each at a time that the test sets, on both databases."""
 
 from __future__ import annotations
 
