@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def reported(path: Path, rows: list[dict]) -> list[Result]:
         report = Report(str(path / "r.json"), None, "run-1", "https://s", is_plan)
         assert report.add_list([row(each)], [], "", None) == ""
     (file,) = path.glob("*.json")
-    return [*Run.from_json(file.read_text("utf-8")).results]
+    return [*Run.from_json(json.loads(file.read_text("utf-8"))).results]
 
 
 @pytest.mark.parametrize(
