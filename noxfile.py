@@ -333,6 +333,24 @@ def certify(session: nox.Session) -> None:
         session.error("the importer has found something to fix")
 
 
+def on_the_site(guide: str) -> str:
+    """Return a guide with links to pages of the site, or else to the repository, and with an index
+    of the statuses in its table, which the search would not find otherwise.
+    """
+
+    def link(found: re.Match) -> str:
+        path = Path(os.path.normpath(f"docs/docsite/rst/{found[2]}"))
+        if path.suffix == ".rst":
+            return f":doc:`{found[1]} <{path.stem}>`"
+        return f"`{found[1]} <{SOURCES}{path}>`__"
+
+    table = re.search(r"(?<=^\.\. )table start\n.*", guide, re.MULTILINE | re.DOTALL)
+    if table:
+        statuses = ", ".join(re.findall(r"\b[3-5]\d\d\b", table[0]))
+        guide = guide.replace("table start\n", f"index:: {statuses}\n")
+    return re.sub(r"`([^`<]+?)\s+<(?![a-z]+:)([^>]+)>`__", link, guide)
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the site in .build/docs/html; a warning is an error."""
@@ -347,14 +365,12 @@ def docs(session: nox.Session) -> None:
         "antsibull-docs", "sphinx-init", "--lenient", "--dest-dir", str(site), *title, *common
     )
     session.run("antsibull-docs", "collection", "--dest-dir", str(site / "rst"), *common)
-    for suffix in ("png", "svg"):
-        for picture in ROOT.glob(f"docs/docsite/rst/*.{suffix}"):
-            shutil.copy(picture, site / "rst/docsite")
-    for page in (site / "rst/docsite").glob("*.rst"):  # links are as GitHub reads them
-        text = re.sub(r"<(\w+)\.rst>`__", r"<\1.html>`__", page.read_text(encoding="utf-8"))
-        text = re.sub(r"<\.\./\.\./\.\./([^>]+)>`__", rf"<{SOURCES}\1>`__", text)
-        text = re.sub(r"<\.\./\.\./([^>]+)>`__", rf"<{SOURCES}docs/\1>`__", text)
-        page.write_text(text, encoding="utf-8")
+    guides = ROOT / "docs/docsite/rst"
+    shutil.copytree(
+        guides, site / "rst/docsite", ignore=shutil.ignore_patterns("*.rst"), dirs_exist_ok=True
+    )
+    for page in (site / "rst/docsite").glob("*.rst"):
+        page.write_text(on_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
     # Without intersphinx, which needs a network, references to Ansible's own pages stay text; lint
     # has checked our own.
     settings = ("-D", "extensions=sphinx_antsibull_ext", "-D", "suppress_warnings=ref.ref")
