@@ -56,6 +56,18 @@ def test_the_page_fits_and_is_accessible(opened, run, width, scheme):
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize("media", ["screen", "print"])
+@pytest.mark.parametrize("width", [1280, 1123, 1000, 800, 390])
+def test_no_row_is_tall_because_its_note_is_narrow(opened, width, media):
+    """1123 pixels are the long side of A4."""
+    for run in (fleet(320), plan()):
+        page = opened(run, width)
+        page.emulate_media(media=media)
+        notes = "[...document.querySelectorAll('td.note')].filter((note) => note.textContent)"
+        assert page.evaluate(f"Math.min(...{notes}.map((note) => note.offsetWidth)) > 200")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_first_screen_has_how_it_went_and_what_to_do(opened, expect):
     page = opened(fleet())
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 in doubt, 2 rejected")

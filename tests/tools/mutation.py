@@ -1,6 +1,6 @@
 """Change plugins/ in one place at a time with cosmic-ray, and count the changes no test notices.
 
-    tests/tools/mutation [--sample NUMBER] [--seed NUMBER] [--minutes NUMBER] [FOLDER...]
+    make mutation ARGUMENTS="[--sample NUMBER] [--seed NUMBER] [--minutes NUMBER] [FOLDER...]"
 
 For each folder of FOLDERS a fixed seed draws lines, and one mutation of each line. cosmic-ray makes
 them in a copy of the tree and runs the tests of that folder, without those that start Ansible. The
@@ -14,6 +14,7 @@ import argparse
 import ast
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from antsibull_fileutils.copier import GitCopier
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
 
@@ -30,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/mutation"
 TREE = BUILD / "tree"
 PYTEST = (
-    "-m pytest -p no:cacheprovider -x -q --hypothesis-seed=1"
+    "-m pytest -x -q --hypothesis-seed=1"
     " -m 'not stress and not matrix and not ansible'"
 )
 UNIT = "tests/unit/plugins"
@@ -109,8 +111,11 @@ def cosmic_ray(*arguments: str, seconds: float | None = None) -> None:
 def try_folder(folder: str, given: argparse.Namespace, seconds: float) -> Score:
     """Draw the mutations of a folder, try them for at most so long, and print the survivors."""
     began = time.monotonic()
-    subprocess.run([ROOT / "tests/tools/copy", TREE], cwd=ROOT, check=True)
-    subprocess.run(["git", "add", "--all"], cwd=TREE, check=True)  # tests ask what is tracked
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.parent.mkdir(parents=True, exist_ok=True)
+    GitCopier().copy(ROOT, TREE)
+    for command in ("init", "--quiet"), ("add", "--all"):  # tests ask what is tracked
+        subprocess.run(["git", *command], cwd=TREE, check=True)
     files = sorted(
         path.relative_to(TREE).as_posix() for path in (TREE / "plugins" / folder).glob("*.py")
     )

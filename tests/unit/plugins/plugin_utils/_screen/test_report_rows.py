@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from pathlib import Path
@@ -47,7 +48,7 @@ def reported(path: Path, rows: list[dict]) -> list[Result]:
         report = Report(str(path / "r.json"), None, "run-1", "https://s", is_plan)
         assert report.add_list([row(each)], [], "", None) == ""
     (file,) = path.glob("*.json")
-    return [*Run.from_json(file.read_text("utf-8")).results]
+    return [*Run.from_json(json.loads(file.read_text("utf-8"))).results]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_tasks_that_write_at_once_lose_nothing(tmp_path, number):
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0] * len(names)
-    run = Run.from_json((tmp_path / "r.json").read_text("utf-8"))
+    run = Run.from_json(json.loads((tmp_path / "r.json").read_text("utf-8")))
     assert {each.item for each in run.results} == names
     kept = ["r.previous.json"] * number
     assert sorted(os.listdir(tmp_path)) == ["r.html", "r.json", *kept, "r.xml"]
