@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/mutation"
 TREE = BUILD / "tree"
 PYTEST = (
-    "-m pytest -p no:cacheprovider -x -q --hypothesis-seed=1"
+    "-m pytest -x -q --hypothesis-seed=1"
     " -m 'not stress and not matrix and not ansible'"
 )
 UNIT = "tests/unit/plugins"
