@@ -72,7 +72,7 @@ BROKEN, AWAY = through("/bin/false"), {"ansible_connection": "away"}
 NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
 # Only the module would tell how it ended, so the entry stays an intent.
 DIED = {"outcome": UNKNOWN, "requests": (1, 1), "state": "intent"}
-NO_RESULT = "virtual machine VM: the module to POST http://"  # VM: its name
+NO_RESULT = "virtual machine VM: the module gave no result"  # VM: its name
 ADOPTED = {"failed": (True, False), "state": "done", "says": ("id: needs a ledger",)}
 ROWS = {
     "no interpreter": Row(through("/no/such/python"), NOT_SENT),

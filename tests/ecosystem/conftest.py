@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
 
 COMMITTED = {
@@ -33,7 +34,8 @@ def git(directory: Path, *arguments: str) -> None:
 def checkout(tmp_path_factory) -> Path:
     """The tracked and untracked, unignored files, committed in a repository of their own."""
     directory = tmp_path_factory.mktemp("release") / "checkout"
-    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory)], cwd=CHECKOUT, check=True)
+    GitCopier().copy(CHECKOUT, directory)
+    git(directory, "init", "--quiet")
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--message", "A release")
     return directory

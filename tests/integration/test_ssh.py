@@ -168,7 +168,7 @@ def test_a_job_whose_start_was_lost_may_have_created_the_machine_and_is_not_poll
         True,
         True,
     ), result
-    assert "virtual machine vm: the module to POST" in result["msg"]
+    assert "virtual machine vm: the module gave no result" in result["msg"]
     assert "async_status" not in ran[0].output.partition("PLAY [steady]")[0]
 
 

@@ -163,7 +163,7 @@ def test_one_approval_used_twice_at_once_creates_each_machine_once(approved, ser
     edited(opened(approved.location), state="absent", resource=CREATE, name="web01")
     forgotten = approved.run()["results"][0]
     assert (forgotten["outcome"], forgotten["failed"]) == ("not_sent", True)
-    assert "since the approved plan was made" in forgotten["msg"]
-    assert "Make a new plan (--check)" in forgotten["msg"]
+    assert "An approved plan is good for one effect" in forgotten["msg"]
+    assert "make a new plan (--check)" in forgotten["msg"]
     assert [item["outcome"] for item in approved.run(force=True)["results"]] == ["not_sent"] * 2
     assert len(service.api.conversation) == 2

@@ -97,7 +97,7 @@ ansible localhost -m infrastructure.services.ledger_entry -a \
 """
 PLANNED = """\
 virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
-  each:    team web, cpu 4, operating_system Debian 13
+  each:    team web, operating_system Debian 13, cpu 4
   ? lost   in doubt since 2026-01-01 00:00: sent, no answer
   ! drift  attributes.cpu 4 -> 8: the service cannot update it
   + new1   ip 192.0.2.11, vm_ram 16
@@ -105,10 +105,9 @@ virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
   . 1 recorded and not listed
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 to update
-  ~ role-1  description one -> two
-            these fields are known and not sent: service, platform, region,
-            tenant. A service that replaces drops them; send: complete keeps
-            them.
+  ~ role-1  description one -> two; these fields are known and not sent:
+      service, platform, region, tenant. A service that replaces drops them;
+      send: complete keeps them.
 """
 # In this order: each screen is about what the ones before it have left behind.
 SCREENS = ((FLEET, (), RUN, END), (IN_DOUBT, (), {}, DOUBT), (FLEET, ("--check",), PLAN, PLANNED))
