@@ -51,9 +51,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 from support import CREATE, LEAST, SPECS
+from support.turns import LEASE, World
 
 from .places import Changed, Connection, Place
-from .scheduler import LEASE, World
 
 URL, NEW_URL = "https://service", "https://new"
 NAME, OTHER = "web01", "web00"
