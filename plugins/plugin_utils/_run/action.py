@@ -78,7 +78,7 @@ class TaskRun:
     @cached_property
     def operation(self) -> Operation:
         """The operation of the task; raise TypeError for one of the ledger alone."""
-        return self.spec.sent.of(self.options.params)
+        return self.spec.operation_of(self.options.params)
 
     def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
@@ -186,7 +186,7 @@ def _require_keywords(run: TaskRun) -> None:
     params, task = run.options.params, run.task
     is_repeated = task.until or task.retries is not None
     if run.core.creates and is_repeated and (params["force"] or not params["ledger"]):
-        if not run.spec.has_ledger:
+        if run.spec.choose:
             raise InvalidInput(
                 "until",
                 "cannot be used, nor retries, with POST or PATCH: each attempt could take effect"

@@ -42,7 +42,7 @@ class Target(Sender):
         self._failure: Result | None = None  # of the no-op
         self._wall = 0.0  # the clock of the target when it ran the no-op
         self._given = dict(run.given)
-        if not run.spec.has_ledger:
+        if run.spec.choose:
             self._given["ledger"] = ""  # the location may have a password in it
         keyword = run.core.environment_keyword()
         for name, option in run.spec.options.items():
