@@ -21,6 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 
+VIRTUAL_MACHINES, APPLICATION_ROLES = specs.VIRTUAL_MACHINES, specs.APPLICATION_ROLES
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 OPERATION = {name: OPERATIONS[name] for name in (CREATE, UPDATE)}

@@ -31,7 +31,9 @@ from .._values import (
 )
 
 _DIFFERS = (
-    "it is recorded with different values, and the service has no operation to update it: {}."
+    "it is recorded with different values, and the service has no operation to update it: {}. Ask for"
+    " the recorded values; if the machine was changed by other means, correct its entry with"
+    " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
     "these fields are known and not sent: {}. A service that replaces drops them; send: complete"
