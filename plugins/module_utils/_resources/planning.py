@@ -31,8 +31,8 @@ from .._values import (
 )
 
 _DIFFERS = (
-    "it is recorded with different values, and the service has no operation to update it: {}. Ask for"
-    " the recorded values; if the machine was changed by other means, correct its entry with"
+    "it is recorded with different values, and the service has no operation to update it: {}. Ask"
+    " for the recorded values; if the machine was changed by other means, correct its entry with"
     " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
