@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator
 from .._call.client import Settings
 from .._call.tokens import TOKEN, Credentials
 from .._errors import InvalidInput
-from .._http.tls import ConnectionSettings
+from .._http.transport import ConnectionSettings
 from .._http.urls import checked_url, proxies_in_environment
 from .._secrets import basic, credentials_in_url, is_credential_name, printable
 from .._values import (
