@@ -78,7 +78,7 @@ class TaskRun:
     @cached_property
     def operation(self) -> Operation:
         """The operation of the task; raise TypeError for one of the ledger alone."""
-        return self.spec.sent.of(self.options.params)
+        return self.spec.operation_of(self.options.params)
 
     def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
