@@ -37,6 +37,7 @@ OPEN_POINTS = [
     if re.match(r"\| \d", line)
 ]
 SECTIONS = {
+    "1",
     "2.3",
     "3",
     "4.1",
@@ -109,30 +110,42 @@ def test_everything_that_an_open_point_names_exists(row):
         ], test
 
 
-def test_the_page_on_support_names_the_tested_versions():
+def test_the_page_on_versions_names_the_tested_versions():
     def version(name: str) -> list[int]:
         return [int(part) for part in name.split(".")]
 
-    page = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
+    page = (ROOT / "docs/docsite/rst/versions.rst").read_text(encoding="utf-8")
     nox = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     cores = dict(re.findall(r'"(2\.\d+)": \("2[\w.]+", "(3\.\d+)"\)', nox))
     oldest, newest = min(cores, key=version), max(cores, key=version)
     pythons = sorted({*cores.values()}, key=version)
     (target,) = re.findall(r'^OLDEST_TARGET = "(.*?)"', nox, re.MULTILINE)
-    assert f"- {oldest} to {newest}." in page
-    assert f": {pythons[0]} to {pythons[-1]} are tested." in page
+    assert f": {oldest} to {newest}." in page
+    assert f"; {pythons[0]} to {pythons[-1]} are tested." in page
     assert f"{target} and {pythons[0]} to {pythons[-1]} are tested." in page
 
 
-def test_the_page_of_environment_variables_names_each_and_no_other():
-    page = (ROOT / "docs/docsite/rst/environment_variables.rst").read_text(encoding="utf-8")
+def test_the_reference_names_each_environment_variable_and_no_other():
+    page = (ROOT / "docs/docsite/rst/reference.rst").read_text(encoding="utf-8")
+    listed = page.partition("Environment variables\n---")[2].partition("\n\nThe collection")[0]
     names = {**options.ARGUMENT_SPEC, **options.MANY}
     variables = {name: options.variables_of(name) for name in names if options.variables_of(name)}
-    told = {
-        option: re.findall(r"``(\w+)``", row)
-        for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)
-    }
-    assert told == variables
+    told = re.findall(r"``([A-Z_]+)``", listed)
+    assert sorted(told) == sorted(name for places in variables.values() for name in places)
     fragments = "".join(path.read_text() for path in ROOT.glob("plugins/doc_fragments/*.py"))
     for places in variables.values():  # in order of precedence
         assert re.search(r"[^.]*".join(f"E\\({each}\\)" for each in places), fragments), places
+
+
+def test_the_messages_that_the_page_on_failures_quotes_are_those_of_the_code():
+    page = (ROOT / "docs/docsite/rst/failures.rst").read_text(encoding="utf-8")
+    quoted = re.findall(r'"([^"\n]+)"', page)
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("plugins/**/*.py")]
+    texts = [
+        node.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert quoted
+    assert [each for each in quoted if not any(each in text for text in texts)] == []

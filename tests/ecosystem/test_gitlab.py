@@ -27,7 +27,7 @@ RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
 # It would need a container; without one the runner uses a shell.
 IMAGE = "  image: python:3.12.12\n"
 # Fills the container; here everything is installed, and the Python may be older.
-INSTALLATION = re.compile(r"  before_script:\n    - python -m pip .*\n    - ansible-galaxy .*\n")
+INSTALLATION = re.compile(r"  before_script:  # without.*\n    - \|\n(?:      .*\n)+")
 FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
 FLEET_LIST = FLEET[
     FLEET.index("          - name: shop01\n") : FLEET.index(

@@ -22,6 +22,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 
 OPERATION = {operation.resource.name: operation for operation in OPERATIONS}
+VIRTUAL_MACHINES, APPLICATION_ROLES = specs.VIRTUAL_MACHINES, specs.APPLICATION_ROLES
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
 

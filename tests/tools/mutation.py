@@ -44,7 +44,7 @@ FOLDERS = {
     "plugin_utils/_screen": [f"{UNIT}/plugin_utils/_screen", "tests/story"],
     "plugin_utils/_csv": [f"{UNIT}/plugin_utils/_csv", f"{UNIT}/filter", "tests/story"],
     "plugin_utils": [f"{UNIT}/plugin_utils", f"{UNIT}/filter"],
-    "module_utils/_list": [f"{UNIT}/module_utils/_list", "tests/faults/test_many.py"],
+    "module_utils/_list": [f"{UNIT}/module_utils/_list", "tests/faults/test_generated.py"],
     "module_utils/_task": [f"{UNIT}/module_utils/_task", "tests/contract", "tests/tokens"],
     "module_utils/_resources": [f"{UNIT}/module_utils/_resources", "tests/contract"],
     "module_utils/_call": [f"{UNIT}/module_utils/_call", "tests/tokens", "tests/faults"],

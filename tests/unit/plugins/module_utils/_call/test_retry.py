@@ -127,13 +127,11 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     [
         ("POST", [Event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
         ("POST", [Event.UNSENT, Event.SUCCESS], [1.0]),
-        ("POST", [Event.UNAUTHORIZED, Event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
         (
             "POST",
             [Event.THROTTLED, Event.THROTTLED, Event.UNAUTHORIZED, Event.THROTTLED],
             [1.0, 2.0, 0.0, 4.0, 5.0],
         ),
-        ("POST", [Event.UNAUTHORIZED], [0.0]),
         ("POST", [Event.UNANSWERED], []),
         ("PUT", [Event.UNANSWERED, Event.UNAVAILABLE, Event.SUCCESS], [1.0, 2.0]),
         ("PUT", [Event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
@@ -206,13 +204,7 @@ def test_a_malformed_retry_after_is_ignored(malformed):
     assert retry_after(malformed, NOW) is None
 
 
-@given(
-    st.one_of(
-        st.text(),
-        st.text().map(lambda text: f"{text} GMT"),
-        st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT"),
-    )
-)
+@given(st.text() | st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT"))
 @example("9" * 5000)
 def test_any_retry_after_is_a_wait_or_none(header):
     asked = retry_after(header, NOW)
