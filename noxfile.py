@@ -30,6 +30,7 @@ BUILD = ROOT / ".build"
 LOGS = BUILD / "logs"
 COLLECTIONS = BUILD / "collections"
 COLLECTION = "ansible_collections/infrastructure/services"
+SOURCES = "https://github.com/ansible-collections/infrastructure.services/blob/main/"
 # Each ansible-core with its Python. The first has the oldest Python, the last the newest.
 CORES = {
     "2.16": ("2.16.19", "3.10"),
@@ -346,6 +347,11 @@ def docs(session: nox.Session) -> None:
     for suffix in ("png", "svg"):
         for picture in ROOT.glob(f"docs/docsite/rst/*.{suffix}"):
             shutil.copy(picture, site / "rst/docsite")
+    for page in (site / "rst/docsite").glob("*.rst"):  # links are as GitHub reads them
+        text = re.sub(r"<(\w+)\.rst>`__", r"<\1.html>`__", page.read_text(encoding="utf-8"))
+        text = re.sub(r"<\.\./\.\./\.\./([^>]+)>`__", rf"<{SOURCES}\1>`__", text)
+        text = re.sub(r"<\.\./\.\./([^>]+)>`__", rf"<{SOURCES}docs/\1>`__", text)
+        page.write_text(text, encoding="utf-8")
     # Without intersphinx, which needs a network, references to Ansible's own pages stay text; lint
     # has checked our own.
     settings = ("-D", "extensions=sphinx_antsibull_ext", "-D", "suppress_warnings=ref.ref")
@@ -379,5 +385,5 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def mutation(session: nox.Session) -> None:
     """Change plugins in one place at a time, and count the changes that no test notices."""
-    session.install("-r", "tests/requirements.txt", "-r", "tests/requirements-tools.txt")
+    session.install("-r", "tests/requirements-mutation.txt")
     session.run("python", "tests/tools/mutation.py", *session.posargs)

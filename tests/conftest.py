@@ -14,6 +14,8 @@ from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
+pytest_plugins = ["support.fixtures"]
+
 # Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be
 # ignored, and in the background of a script SIGINT.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

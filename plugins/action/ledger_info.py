@@ -11,6 +11,7 @@ from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..plugin_utils._ledger.listing import (
     list_entries,
     require_new_file,
+    row_of,
     settle_command,
     settle_commands,
     write_entries,
@@ -28,24 +29,26 @@ class ActionModule(Action):
     @staticmethod
     def work(run: TaskRun) -> Returned:
         params = run.options.valid()
-        file = params["file"]
+        file, delimiter = params["file"], params["delimiter"]
         if file:
             require_new_file(file)
         ledger = run.open_ledger(params["ledger"], read_only=True)
         run.tell_news(ledger)
-        result = list_entries(ledger, params)
-        if params["summary"]:
-            return result
-        what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
-        result["text"] = ledger_lines(result, what, settle_commands(ledger.shown), screen_width())
-        if not result["exists"]:
-            return result
-        if file:
+        if not (file or params["table"]):
+            return list_entries(ledger, params)
+        is_whole = file and file.endswith(".json")
+        result = list_entries(ledger, params, dict if is_whole else row_of)
+        entries = result.pop("entries")
+        if file and result["exists"]:
             result["file"] = file
             if not run.check_mode:
-                entries = result["entries"]
-                write_entries(file, entries, params["delimiter"])
-                result["text"] = written_lines(file, entries, settle_command(ledger.shown, file))
-        if params["table"]:
-            run.show(*result["text"])
+                write_entries(file, entries, delimiter)
+            settle = settle_command(ledger.shown, file)
+            lines = written_lines(file, entries, settle, run.check_mode)
+        else:
+            what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
+            settle = settle_commands(ledger.shown)
+            lines = ledger_lines(entries, result, what, settle, screen_width())
+        if params["table"] and result["exists"]:
+            run.show(*lines)
         return result

@@ -40,10 +40,11 @@ options:
   attributes:
     description:
       - Attributes of the virtual machine. What is not given, or null, is not sent.
-      - You set, by the meaning of the names, O(attributes.cmdb_application_service), O(attributes.cmdb_management_group),
-        O(attributes.cpu), O(attributes.datacenter), O(attributes.instance), O(attributes.ip), O(attributes.name),
-        O(attributes.operating_system), O(attributes.partitions), O(attributes.puppet_classes), O(attributes.subnet),
-        O(attributes.team), O(attributes.vm_ram) and O(attributes.volumes).
+      - You set, by the meaning of the names, O(attributes.cmdb_application_service),
+        O(attributes.cmdb_management_group), O(attributes.cpu), O(attributes.datacenter), O(attributes.instance),
+        O(attributes.ip), O(attributes.name), O(attributes.operating_system), O(attributes.partitions),
+        O(attributes.puppet_classes), O(attributes.subnet), O(attributes.team), O(attributes.vm_ram) and
+        O(attributes.volumes).
       - The service fills O(attributes.bios_serial_number), O(attributes.cdc_security), O(attributes.creation_date),
         O(attributes.global_status), O(attributes.last_reboot_date), O(attributes.memory_used_percent),
         O(attributes.partitions[].free) and O(attributes.status). It does not say whether a request may set them.
@@ -231,8 +232,8 @@ options:
       - Attributes of the role. What is not given, or null, is not sent.
       - You set, by the meaning of the names, O(attributes.cluster_id), O(attributes.effective_grants),
         O(attributes.login), O(attributes.name) and O(attributes.password_location).
-      - The service fills O(attributes.effective_grants[].source) and O(attributes.password_last_rotated_at). It does not
-        say whether a request may set them.
+      - The service fills O(attributes.effective_grants[].source) and O(attributes.password_last_rotated_at). It
+        does not say whether a request may set them.
       - The service does not specify the values that strings may have.
     type: dict
     suboptions:

@@ -115,7 +115,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         """Return the name and the envelope of every recorded virtual machine."""
         database = open_database(checked_location(self.get_option("ledger") or ""), read_only=True)
         with closing(Ledger(database, read_only=True)) as ledger:
-            found = ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))
+            found = [*ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))]
             if not found:
                 self.display.warning(f"no virtual machine is recorded in {ledger.where}")
         return [(key.name, entry.asset) for key, entry in found]

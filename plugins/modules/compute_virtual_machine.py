@@ -15,7 +15,8 @@ module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
   - Creates a virtual machine through the Infrastructure Service, once if O(ledger) is set.
-  - A task needs O(name), O(base_url), and O(access_token) or O(auth_url); all but the name may come from the environment.
+  - A task needs O(name), O(base_url), and O(access_token) or O(auth_url); all but the name may come from the
+    environment.
   - Without O(ledger) the task is not idempotent; each run creates another machine, because the service creates one for
     each request and cannot look up, list or delete machines.
   - The task never repeats a request that the service may have processed, and RV(outcome) says what is known.

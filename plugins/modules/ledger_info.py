@@ -67,8 +67,8 @@ options:
     default: false
   file:
     description:
-      - Write the entries to this new or empty file, whose path is relative to the working directory. A file that is not
-        empty is never overwritten.
+      - Write the entries to this new or empty file, whose path is relative to the working directory, instead of
+        returning them. A file that is not empty is never overwritten.
       - The name ends in C(.json) or C(.csv). To settle what is in doubt, fill in an id or the state absent, and give
         the file to M(infrastructure.services.ledger_entry).
       - In check mode nothing is written.
@@ -78,7 +78,8 @@ options:
     type: str
     default: ','
   table:
-    description: Show the entries on the screen as a table, and how to settle those in doubt.
+    description:
+      - Show the entries on the screen as a table, and how to settle those in doubt, instead of returning them.
     type: bool
     default: false
 attributes:
@@ -125,8 +126,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 entries:
-  description: The entries that match all filters, sorted by module and name.
-  returned: on success, without O(summary)
+  description:
+    - The entries that match all filters, sorted by module and name. RV(in_flight) has those whose request may be in
+      flight.
+  returned: on success, without O(file), O(summary) and O(table)
   type: list
   elements: dict
   contains:
@@ -148,8 +151,8 @@ entries:
     state:
       description:
         - What is known. V(done), the asset exists as recorded. V(accepted), the service accepted the request, but its
-          answer was lost or unusable. V(unknown), the request may or may not have been processed. V(intent), a
-          request is in flight, or its process died.
+          answer was lost or unusable. V(unknown), the request may or may not have been processed. V(intent), the
+          process that sent it died.
       type: str
       returned: always
       sample: unknown
@@ -175,7 +178,7 @@ entries:
           E(INFRASTRUCTURE_SERVICES_LEDGER), which has to be set.
       type: list
       elements: str
-      returned: unless RV(entries[].state=done), or the request may be in flight
+      returned: unless RV(entries[].state=done)
       sample:
         - >-
           ansible localhost -m infrastructure.services.ledger_entry -a '{"ledger": "/srv/fleet/fleet.db", "resource":
@@ -190,7 +193,7 @@ entries:
       returned: always
       sample: '2026-01-02T03:04:05Z'
     changed_at:
-      description: When the entry was last written, in UTC; null while its request may be in flight.
+      description: When the entry was last written, in UTC.
       type: str
       returned: always
       sample: '2026-01-02T03:04:05Z'
@@ -204,12 +207,6 @@ entries:
       type: str
       returned: always
       sample: 4711abcdefgh
-    lease_until:
-      description:
-        - Until when its request may be in flight, in seconds since 1970; null if it is not. Until then nobody else
-          sends or settles it.
-      type: int
-      returned: always
     history:
       description: How each attempt ended, oldest first.
       type: list
@@ -263,7 +260,9 @@ entries:
           returned: always
           sample: 1.5
 in_flight:
-  description: The entries among the found ones whose request may be in flight, with the same keys.
+  description:
+    - The entries that match all filters and whose request may be in flight, with the same keys as RV(entries), and
+      C(lease_until). Until then, in seconds since 1970, nobody else sends or settles it.
   returned: on success, without O(summary)
   type: list
   elements: dict
@@ -296,26 +295,13 @@ file:
   returned: with O(file), if the ledger exists
   type: str
   sample: /srv/fleet/in_doubt.csv
-text:
-  description:
-    - The same for people, as lines. A table, then what to do about the entries in doubt, with the commands of the first
-      five.
-    - O(table) prints it.
-  returned: on success, without O(summary)
-  type: list
-  elements: str
-  sample:
-    - '/srv/fleet/fleet.db: 1 done'
-    - NAME   STATE  SINCE (UTC)       ADDRESS     TEAM
-    - compute_virtual_machine
-    - web01  done   2026-01-02 03:04  192.0.2.10  web
 oldest_in_doubt:
   description: When the last attempt of the oldest matching entry in doubt began, in UTC; null if none is in doubt.
   returned: on success
   type: str
   sample: '2026-01-02T03:04:05Z'
 counts:
-  description: How many of the matching entries are in each state.
+  description: How many of the matching entries are in each state, without those whose request may be in flight.
   returned: on success
   type: dict
   sample:

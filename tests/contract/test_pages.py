@@ -7,20 +7,10 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import textwrap
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import resources
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
-    settings_from,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import _for_one
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import prepare_one
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
 from emulator.settings import RULES
 from support import SPECS
 
@@ -59,11 +49,7 @@ def quoted(text: str) -> list[str]:
 def test_links_and_files_exist(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", PAGES[page])
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
-    assert [
-        path
-        for path in PATH.findall(PAGES[page])
-        if not (ROOT / path).exists() and "load_balancer" not in path
-    ] == []
+    assert [path for path in PATH.findall(PAGES[page]) if not (ROOT / path).exists()] == []
 
 
 def test_targets_exist():
@@ -75,17 +61,6 @@ def test_targets_exist():
     named = set(re.findall(r"(?<![\w/])make (?:PYTHON=\S+ )?([a-z]+)", words))
     assert len(named) > 10
     assert named <= targets
-
-
-def test_the_resource_on_the_page_for_contributors_is_all_of_it():
-    (code,) = re.findall(r"   ```python\n(.*?)   ```", PAGES["CONTRIBUTING.md"], re.DOTALL)
-    made = dict(vars(resources))
-    exec(textwrap.dedent(code), made)
-    given = {"base_url": "https://s", "access_token": "token", "name": "front"}
-    spec = _for_one(made["CREATE_LOAD_BALANCER"])
-    valid = validate(spec, {**given, "attributes": {"port": "443"}})
-    (task,) = prepare_one(valid, settings_from(valid.params))
-    assert task.planned().plan.body == {"name": "front", "attributes": {"port": 443}}
 
 
 def test_every_section_with_an_open_point_has_a_row():

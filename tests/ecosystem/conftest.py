@@ -1,4 +1,4 @@
-"""Ansible's commands, the installed artifact and the emulator, as in the integration tests."""
+"""A checkout of its own, as a release has it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
-from support.fixtures import ansible_once, collections, installed, running_service, service
-
-__all__ = ["ansible_once", "collections", "installed", "running_service", "service"]
 
 COMMITTED = {
     "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",

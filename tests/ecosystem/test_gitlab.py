@@ -15,11 +15,9 @@ import pytest
 from ecosystem.conftest import git
 from faults.behaviors import whole
 from support.checkout import CHECKOUT
-from support.databases import postgres_server, reader_of, schema_in
+from support.databases import reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
-
-__all__ = ["postgres_server"]
 
 pytestmark = pytest.mark.stress
 

@@ -183,7 +183,7 @@ def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, s
     edited(ledger, resource=CREATE, name="web01", state="absent")
     used, _kept = run(*machines, approved=approved, rows=rows)["results"]
     assert used["failed"]
-    assert "since the approved plan was made" in used["msg"]
+    assert "An approved plan is good for one effect" in used["msg"]
     assert states(ledger) == {"doubt": DONE}
 
 

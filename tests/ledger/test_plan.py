@@ -170,8 +170,8 @@ def test_an_approval_is_good_for_one_effect_on_each_asset(
     )
     assert first["failed"] is is_used
     if is_used:
-        assert "since the approved plan was made" in first["msg"]
-        assert "Make a new plan (--check)" in first["msg"]
+        assert "An approved plan is good for one effect" in first["msg"]
+        assert "make a new plan (--check)" in first["msg"]
     assert len(service.api.conversation) == before + 2 - is_used
 
 

@@ -34,7 +34,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from emulator import faults
-from ledger.entries import end_leases, execute, history, put
+from ledger.entries import end_leases, execute, history, put, states
 from ledger.tasks import key, list_task, open_at, task
 from ledger.test_together import created, crowd
 from support.databases import Server, private_server
@@ -480,7 +480,7 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
     )
     administrate(statements)
     put(opened(as_role(name, name)), key(name), ENTRY)
-    assert len(opened(as_role(f"{name}_plan", name), read_only=True).entries("", ())) == 1
+    assert len(states(opened(as_role(f"{name}_plan", name), read_only=True))) == 1
     with pytest.raises(LedgerError, match="permission denied for schema public"):
         opened(as_role(name, "public"))
 

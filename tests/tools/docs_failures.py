@@ -21,9 +21,9 @@ BETWEEN = re.compile(r"(?<=^\.\. table start\n).*?(?=^\.\. table end\n)", re.MUL
 
 # How a user knows an event that has no status, or a successful one.
 EVENTS = {
-    "TOKEN_UNAVAILABLE": "no token from ``auth_url``",
     "UNSENT": "no connection, so not one byte of the request was sent",
-    "UNSENT_HOPELESS": "no connection because of the host name, a certificate or the proxy",
+    "UNSENT_HOPELESS": "no token from ``auth_url``, or no connection because of the host name, a certificate or the"
+    " proxy",
     "UNANSWERED": "the connection broke or timed out after the first byte",
     "ANSWER_CUT": "a 2xx whose answer was cut",
     "ANSWER_UNUSABLE": "a 2xx whose answer is not a JSON object",

@@ -16,6 +16,7 @@ from ansible_collections.infrastructure.services.plugins.doc_fragments.connectio
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     REQUIRED,
 )
+from support import NOT_EMULATED
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("[a-z]*.py"))
@@ -62,8 +63,7 @@ def test_a_module_is_everywhere_it_belongs(module):
     assert module in load("meta/runtime.yml")["action_groups"]["all"]
     assert f"`infrastructure.services.{module}`" in README
     scenario = ROOT / "extensions/molecule" / module
-    # The emulator has no other operation than the modules.
-    assert module == "api_request" or {"molecule.yml", "converge.yml", "verify.yml"} <= {
+    assert module in NOT_EMULATED or {"molecule.yml", "converge.yml", "verify.yml"} <= {
         path.name for path in scenario.glob("*")
     }
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from typing import Mapping
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
@@ -17,7 +18,6 @@ from .entries import (
     ABSENT,
     DONE,
     STATES,
-    Change,
     Entry,
     Key,
     is_running,
@@ -29,23 +29,19 @@ from .ledger import Ledger
 _NOT_SHOWN = {"id", "address", "n/a", ABSENT, *STATES}
 
 
-def taken_ids(ledger: Ledger, edits: dict[Key, Change]) -> dict[Key, str]:
-    """Return the faults of edits whose id another edit gives, or another machine has."""
+def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, str]:
+    """Return the faults of changed entries whose id another one of them, or another machine, has."""
     faults: dict[Key, str] = {}
     by_id: dict[str, Key] = {}
-    for key, edit in edits.items():
-        after = edit.after
-        is_new = after and after.asset and after != edit.before
-        if after and is_new and key.resource == VIRTUAL_MACHINE.name:
-            same = by_id.setdefault(str(after.asset["id"]), key)
+    for key, entry in changed.items():
+        if entry and entry.asset and key.resource == VIRTUAL_MACHINE.name:
+            same = by_id.setdefault(str(entry.asset["id"]), key)
             if same != key:
                 faults[key] = f"its id is also given for {same.name}"
-    if not by_id:
-        return {}
-    for found, entry in ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)):
-        left = edits[found].after if found in edits else entry
-        identifier = str(left.asset.get("id")) if left else ""
-        if by_id.get(identifier, found) != found and found not in faults:
+    others = ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)) if by_id else ()
+    for found, entry in others:
+        identifier = str(entry.asset.get("id"))
+        if identifier in by_id and found not in changed:
             faults[by_id[identifier]] = f"its id, {identifier}, is recorded for {found.name}"
     return faults
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Deque
 
 from .database import Write
@@ -17,19 +15,14 @@ from .entries import Change, LedgerError
 from .ledger import Ledger
 
 
-@dataclass(frozen=True)
-class _Job:
-    change: Change
-    answer: Future[bool] = field(default_factory=Future)
-
-
 class Commits:
     """Writes the changes of threads, all that wait in one transaction."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._jobs: Deque[_Job] = deque()
+        self._waiting: Deque[Change] = deque()
         self._turn = threading.Lock()
+        self._effects: dict[int, bool] = {}  # by the revision of a change
         self._lost: LedgerError | None = None  # why nothing more is begun
 
     def write(self, change: Change) -> bool:
@@ -37,30 +30,25 @@ class Commits:
 
         As Ledger.write. Raises LedgerError.
         """
-        own = _Job(change)
-        self._jobs.append(own)
+        self._waiting.append(change)
         with self._turn:
-            if not own.answer.done():
-                self._write_all([self._jobs.popleft() for _job in range(len(self._jobs))])
-        return own.answer.result()
+            self._write_all([self._waiting.popleft() for _change in range(len(self._waiting))])
+            effect = self._effects.pop(change.revision, None)
+        if effect is None:
+            raise self._lost or LedgerError("nothing was written")
+        return effect
 
-    def _write_all(self, jobs: list[_Job]) -> None:
-        """Write jobs; once that failed, only outcomes are tried."""
-        outcomes = [job for job in jobs if job.change.kind is Write.OUTCOME]
-        try:
-            if outcomes != jobs and not self._lost:
-                self._write(jobs)
-            self._write([job for job in outcomes if not job.answer.done()])
-        finally:  # no thread waits for ever
-            for job in jobs:
-                if not job.answer.done():
-                    job.answer.set_exception(self._lost or LedgerError("nothing was written"))
+    def _write_all(self, changes: list[Change]) -> None:
+        """Write changes; once that failed, only outcomes are tried."""
+        outcomes = [change for change in changes if change.kind is Write.OUTCOME]
+        if len(outcomes) < len(changes) and not self._lost:
+            self._write(changes)
+        self._write([change for change in outcomes if change.revision not in self._effects])
 
-    def _write(self, jobs: list[_Job]) -> None:
+    def _write(self, changes: list[Change]) -> None:
         try:
-            effects = self._ledger.write([job.change for job in jobs]) if jobs else []
+            effects = self._ledger.write(changes) if changes else []
         except LedgerError as error:
             self._lost = error
-            return
-        for job, effect in zip(jobs, effects):
-            job.answer.set_result(effect)
+        else:
+            self._effects.update(zip((change.revision for change in changes), effects))

@@ -157,7 +157,8 @@ def _edits(
                 edits[key] = Change(Write.EDIT, key, before, after)
             except ServicesError as error:
                 problems[key] = error.msg
-    for key, problem in taken_ids(ledger, edits).items():
+    changed = {key: edit.after for key, edit in edits.items() if edit.after != edit.before}
+    for key, problem in taken_ids(ledger, changed).items():
         problems[key] = f"asset: {problem}"
     return [edits[key] for key in wanted if key in edits and key not in problems], problems
 

@@ -18,7 +18,7 @@ import time
 from collections import defaultdict
 from functools import partial
 from itertools import chain
-from typing import Callable, Iterable, NamedTuple, Sequence, TypeVar
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar
 
 from ...module_utils._secrets import printable
 from . import sql
@@ -55,15 +55,6 @@ class Snapshot(NamedTuple):
     entries: dict[str, Entry]  # by name
     last_rows: dict[str, int]  # the number of the last row of each name in the history
     serial: Serial
-
-
-class Count(NamedTuple):
-    """How many entries have a state."""
-
-    state: str
-    is_running: bool  # whether their leases run
-    number: int
-    oldest: str  # the began_at of the first
 
 
 class Ledger:
@@ -144,10 +135,17 @@ class Ledger:
         entries = {row[1]: self._entry(row) for row in chain(*found[: len(chunks)])}
         return Snapshot(entries, dict(chain(*found[len(chunks) :])), self._serial)
 
-    def entries(self, conditions: str, values: Sequence[Value]) -> list[tuple[Key, Entry]]:
-        """Return the entries that meet conditions (SQL), sorted by key."""
-        (rows,) = self._snapshot([(sql.ENTRIES.format(conditions or "1 = 1"), values)])
-        return [(Key(*row[:2]), self._entry(row)) for row in rows]
+    def entries(self, conditions: str, values: Sequence[Value]) -> Iterator[tuple[Key, Entry]]:
+        """Yield the entries that meet conditions (SQL), sorted by key; some are read at a time."""
+        key = Key("", "")
+        statement = sql.SOME_ENTRIES.format(conditions or "1 = 1")
+        while True:
+            (rows,) = self._snapshot([(statement, (*values, *key))])
+            for row in rows:
+                key = Key(*row[:2])
+                yield key, self._entry(row)
+            if not rows:
+                return
 
     def history(self, resource: str, names: Iterable[str]) -> dict[str, list[HistoryRow]]:
         """Return the history of several assets, oldest first, by name."""
@@ -159,13 +157,16 @@ class Ledger:
             found[row[1]].append(HistoryRow(*row[2:]))
         return found
 
-    def counts(self, conditions: str, values: Sequence[Value]) -> list[Count]:
-        """Return how many entries meet conditions (SQL), by state and by whether a lease runs."""
+    def counts(self, conditions: str, values: Sequence[Value]) -> list[Row]:
+        """Return each state of the entries that meet conditions (SQL), their number and the oldest.
+
+        The oldest by began_at. Those whose lease runs do not count.
+        """
         (rows,) = self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])
-        for state, *_numbers in rows:
+        for state, _number, _oldest in rows:
             if state not in STATES:
                 raise self._odd("an entry", state)
-        return [Count(*row) for row in rows]
+        return rows
 
     def serial(self) -> Serial:
         """Return the last row of the history."""

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import csv
 import fnmatch
-import io
 import json
 import os
 import re
 import shlex
-from typing import Any
+from typing import Callable
 
 from ...module_utils._errors import NOT_SENT, InvalidInput
 from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
@@ -26,7 +25,6 @@ from ...module_utils._task.specs import IN_DOUBT
 from ...module_utils._values import Params
 from .entries import (
     ABSENT,
-    INTENT,
     STATES,
     STATES_IN_DOUBT,
     Entry,
@@ -45,12 +43,15 @@ _PLAIN = re.compile(
 )
 
 
-def list_entries(ledger: Ledger, params: Params) -> Returned:
+def list_entries(
+    ledger: Ledger, params: Params, keep: Callable[[Params], Params] = dict
+) -> Returned:
     """Return the result of ledger_info: the entries that match the filters, or a summary of them.
 
-    Raises LedgerError, or InvalidInput for an option that needs the entries of a summary.
+    `keep`: makes of each entry what is kept of it. Raises LedgerError, or InvalidInput for an option
+    that needs the entries of a summary.
     """
-    found = _summary(ledger, params) if params["summary"] else _listing(ledger, params)
+    found = _summary(ledger, params) if params["summary"] else _listing(ledger, params, keep)
     return dict(
         changed=False,
         outcome=NOT_SENT,
@@ -63,21 +64,25 @@ def list_entries(ledger: Ledger, params: Params) -> Returned:
     )
 
 
-def _listing(ledger: Ledger, params: Params) -> Returned:
+def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -> Returned:
     """Return the entries that match the filters, and how many there are by state."""
     name = re.compile("|".join(map(fnmatch.translate, params["names"] or ["*"])))
     counts = dict.fromkeys(STATES, 0)
     entries = []
     in_flight = []
+    in_doubt = []
     for key, entry in ledger.entries(*_conditions(params)):
         if not name.match(key.name):
             continue
-        listed = {**_listed(key, entry), **settling(ledger.shown, key, entry)}
+        listed = _listed(key, entry)
         if is_running(entry):
-            in_flight.append(listed)
-        if not (is_running(entry) and _hides_running(params)):
-            counts[entry.state] += 1
-            entries.append(listed)
+            in_flight.append({**listed, "lease_until": entry.lease_until})
+            continue
+        counts[entry.state] += 1
+        if entry.state in STATES_IN_DOUBT:
+            in_doubt.append(entry.began_at)
+            listed["settle"] = settling(ledger.shown, key, entry)
+        entries.append(keep(listed))
     for resource in RESOURCES.values() if params["history"] else ():
         named = {
             entry[resource.key]: entry for entry in entries if entry["resource"] == resource.name
@@ -85,7 +90,6 @@ def _listing(ledger: Ledger, params: Params) -> Returned:
         rows = ledger.history(resource.name, named)
         for name, listed in named.items():
             listed["history"] = [row._asdict() for row in rows[name]]
-    in_doubt = [entry["began_at"] for entry in entries if "settle" in entry]
     return dict(
         entries=entries,
         counts=counts,
@@ -103,18 +107,11 @@ def _summary(ledger: Ledger, params: Params) -> Returned:
         )
     counts = dict.fromkeys(STATES, 0)
     in_doubt = []
-    for count in ledger.counts(*_conditions(params)):
-        if not (count.is_running and _hides_running(params)):
-            counts[count.state] += count.number
-        if count.state in STATES_IN_DOUBT and not count.is_running:
-            in_doubt.append(count.oldest)
+    for state, number, oldest in ledger.counts(*_conditions(params)):
+        counts[state] = number
+        if state in STATES_IN_DOUBT:
+            in_doubt.append(oldest)
     return dict(counts=counts, oldest_in_doubt=min(in_doubt, default=None))
-
-
-def _hides_running(params: Params) -> bool:
-    """Return whether only what is in doubt is wanted, which a request in flight is not."""
-    states = params["states"] or ()
-    return IN_DOUBT in states and INTENT not in states
 
 
 def _conditions(params: Params) -> tuple[str, list[str]]:
@@ -131,7 +128,7 @@ def _conditions(params: Params) -> tuple[str, list[str]]:
     return " AND ".join(given), [value for values in given.values() for value in values]
 
 
-def _listed(key: Key, entry: Entry) -> dict[str, Any]:
+def _listed(key: Key, entry: Entry) -> Params:
     """Return an entry as results show it."""
     return {
         "resource": key.resource,
@@ -140,12 +137,30 @@ def _listed(key: Key, entry: Entry) -> dict[str, Any]:
         "sent": entry.sent,
         "asset": entry.asset or None,
         "began_at": entry.began_at,
-        # Nobody settles what was in flight when somebody looked at the service.
-        "changed_at": None if is_running(entry) else entry.changed_at,
+        "changed_at": entry.changed_at,
         "by": entry.by,
         "run": entry.run,
-        "lease_until": entry.lease_until or None,
     }
+
+
+def row_of(entry: Params) -> Params:
+    """Return the values of an entry of ledger_info that a table or a CSV file has."""
+    asset = entry["asset"] or {}
+    attributes = {**_attributes(entry["sent"]), **_attributes(asset)}
+    kept = {name: entry[name] for name in (*_WRITTEN, "settle") if name in entry}
+    return {
+        "name": (asset or entry["sent"]).get("name"),
+        "id": asset.get("id"),
+        "since": entry["changed_at"],
+        "address": attributes.get("ip"),
+        "team": attributes.get("team"),
+        **kept,
+    }
+
+
+def _attributes(body: Params) -> Params:
+    attributes = body.get("attributes")
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def settle_commands(shown: str) -> list[str]:
@@ -161,26 +176,22 @@ def settle_command(shown: str, file: str) -> str:
     return f"{playbook_command(shown, 'settle')} -e {shlex.quote(f'file={file}')}"
 
 
-def settling(shown: str, key: Key, entry: Entry) -> dict[str, list[str]]:
-    """Return the commands that settle an entry in doubt, as the key `settle` of a result.
+def settling(shown: str, key: Key, entry: Entry) -> list[str]:
+    """Return the commands that settle an entry in doubt.
 
     The first one records the asset once its id and address are filled in; the second one removes
     the entry. There are none for a role, or for a name that Ansible would template.
     """
-    if entry.state not in STATES_IN_DOUBT or is_running(entry):
-        return {}
     if key.resource != VIRTUAL_MACHINE.name or "{" in key.name + shown:
-        return {"settle": []}
+        return []
     ledger = {"ledger": shown} if shown else {}
     given = {**ledger, "resource": key.resource, "name": key.name, "changed_at": entry.changed_at}
     edits = ({"asset": {"id": "ID", "attributes": {"ip": "ADDRESS"}}}, {"state": ABSENT})
-    return {
-        "settle": [
-            "ansible localhost -m infrastructure.services.ledger_entry -a "
-            + shlex.quote(json.dumps({**given, **edit}))
-            for edit in edits
-        ]
-    }
+    return [
+        "ansible localhost -m infrastructure.services.ledger_entry -a "
+        + shlex.quote(json.dumps({**given, **edit}))
+        for edit in edits
+    ]
 
 
 def require_new_file(file: str) -> None:
@@ -196,40 +207,23 @@ def require_new_file(file: str) -> None:
 
 
 def write_entries(file: str, entries: list[Params], delimiter: str = ",") -> None:
-    """Write entries of ledger_info to a new or empty file; a new one has mode 0600.
+    """Write entries of ledger_info, or their rows to a CSV file, to a new or empty file.
 
-    A CSV file has the columns that settle an entry, a JSON file has all values. Raise InvalidInput.
+    A new one has mode 0600. Raise InvalidInput.
     """
     require_new_file(file)
-    if file.endswith(".json"):
-        text = json.dumps(entries, indent=4, ensure_ascii=False) + "\n"
-    else:
-        text = _csv_of(entries, delimiter)
     try:
         descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+            if file.endswith(".json"):
+                stream.write(json.dumps(entries, indent=4, ensure_ascii=False) + "\n")
+                return
+            writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+            writer.writerow(_WRITTEN)
+            writer.writerows([_cell(row[name]) for name in _WRITTEN] for row in entries)
     except OSError as error:
         problem = f"{printable(file)} cannot be written: {error.strerror}"
         raise InvalidInput("file", problem) from None
-
-
-def _csv_of(entries: list[Params], delimiter: str) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(_WRITTEN)
-    for entry in entries:
-        asset: Params = entry["asset"] or {}
-        attributes = asset.get("attributes")
-        values = {
-            "name": (asset or entry["sent"]).get("name"),
-            "id": asset.get("id"),
-            "address": attributes.get("ip") if isinstance(attributes, dict) else None,
-            "since": entry["changed_at"],
-            **entry,
-        }
-        writer.writerow([_cell(values[name]) for name in _WRITTEN])
-    return file.getvalue()
 
 
 def _cell(value: object) -> str:

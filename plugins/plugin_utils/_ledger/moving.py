@@ -105,11 +105,10 @@ def _require_possible(source: Ledger, target: Ledger) -> bool:
 
 
 def _require_no_intent(ledger: Ledger) -> None:
-    found = ledger.entries("state = ?", (INTENT,))
-    if found:
-        names = listing([printable(key.name) for key, _entry in found])
+    names = [printable(key.name) for key, _entry in ledger.entries("state = ?", (INTENT,))]
+    if names:
         raise LedgerError(
-            f"{ledger.where} has requests that may be in flight: {names}. Wait until they have"
+            f"{ledger.where} has requests that may be in flight: {listing(names)}. Wait until they have"
             " ended, and settle those that are in doubt then"
         )
 

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Callable, Mapping
 
-from ...module_utils._call.client import MARGIN, Clock, Lease, read_clock
+from ...module_utils._call.client import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
     NOT_SENT,
@@ -20,14 +20,13 @@ from ...module_utils._errors import (
     InvalidInput,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
     listing,
 )
-from ...module_utils._resources.planning import Plan
+from ...module_utils._resources.planning import Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
-from ...module_utils._task.task import Task, Unrecorded
+from ...module_utils._task.task import Unrecorded
 from .checks import taken_ids
 from .commits import Commits
 from .database import Write
@@ -35,7 +34,6 @@ from .editing import entry_after
 from .entries import (
     ABSENT,
     AFTER,
-    COMPARE,
     DONE,
     INTENT,
     MAY_EXIST,
@@ -57,46 +55,27 @@ from .ledger import Ledger, Snapshot
 from .location import playbook_command
 
 _LOOK = 0.5  # seconds between two looks at leases of others
-_SILENT = 1.0  # seconds of such a wait before a line on the screen says so
-
-# What a creation in doubt needs, by the state that it was found in.
-_FOUND = {
-    ACCEPTED: (
-        "the service accepted it, but its answer was lost or unusable. This task sent nothing. It"
-        " exists: do not create it again. Record its asset, with the id of the service, by"
-        " infrastructure.services.ledger_entry (state: present)."
-    ),
-    UNKNOWN: (
-        "how it ended is not known. This task sent nothing. Look for it on the service, and look"
-        " again later: it may still appear. If it is there, confirm it with"
-        " infrastructure.services.ledger_entry (state: present and its asset); if not, remove the"
-        " entry with the same module (state: absent), and this task creates it."
-    ),
-}
-# The next step for a creation, by the state that it is left in.
-_LEFT = {
+_SILENT = 2  # looks before a line on the screen says so
+# What a creation in doubt needs, by its state.
+_NEXT = {
     UNKNOWN: (
         "The ledger does not send it again until it is settled. Look again later: it may still"
         " appear."
     ),
-    ACCEPTED: "Look up its id on the service and record it.",
+    ACCEPTED: "It exists: look up its id on the service and record it.",
 }
 _OVERTAKEN = (
-    "another task began to work on it at the same time, so this one sent nothing. Run it again"
-    " later."
-)
-_USED = (
-    "another task works on it, or it was created, updated or recorded since the approved plan was"
-    " made, and an approval is good for one effect. Nothing was sent. Make a new plan (--check) and"
-    " have it approved."
+    "another task began to work on it, or changed its entry, after this one was planned, so nothing"
+    " was sent. Run it again later. An approved plan is good for one effect on each asset: after that, make a"
+    " new plan (--check) and have it approved."
 )
 
 
 class Intent(Lease):
     """A recorded intent, whose lease its task measures."""
 
-    def __init__(self, recording: Recording, task: Task, change: Change, since: Clock) -> None:
-        super().__init__(change.lease_seconds, since, recording.clock)
+    def __init__(self, recording: Recording, task: Task, change: Change, since: Clocks) -> None:
+        super().__init__(change.lease_seconds, since, recording.clocks)
         self.task = task
         self.change = change
         self.began = time.monotonic()  # seconds
@@ -109,7 +88,7 @@ class Intent(Lease):
         change = stamped(
             replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
         )
-        since = self._recording.clock()  # before the statement is handed over
+        since = self._recording.clocks()  # before the statement is handed over
         if not self._recording.commits.write(change):
             raise ServicesError("another task changed its entry in the ledger")
         self.change, self.seconds, self.since = change, seconds, since
@@ -133,7 +112,7 @@ class Recording(Unrecorded):
         """
         self.ledger = ledger
         self.commits = Commits(ledger)
-        self.clock: Callable[[], Clock] = read_clock
+        self.clocks: Callable[[], Clocks] = read_clocks
         self.serial = Serial()  # when the tasks were planned
         self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
         self._secrets = secrets
@@ -148,27 +127,24 @@ class Recording(Unrecorded):
             return []
         resource = tasks[0].operation.resource.name
         names = [task.wanted.key for task in tasks]
-        shown_at = time.monotonic() + _SILENT
-        while True:
+        for look in count():
             found = self.ledger.find(resource, names, for_approval)
             running = {
                 name: found.entries[name] for name in names if is_running(found.entries.get(name))
             }
             if not running:
                 break
-            if time.monotonic() >= shown_at:
+            if look == _SILENT:
                 self._show(_waiting_line(running))
-                shown_at = math.inf
             self._pause(_LOOK)
         self.serial = found.serial
         planned = {key_of(task): self._plan(task, found) for task in tasks}
-        adoptions = {
-            key: Change(Write.BEGIN, key, task.entry, task.plan.adopted)
+        adopted = {
+            key: task.plan.adopted
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        taken = taken_ids(self.ledger, adoptions) if adoptions else {}
-        for key, problem in taken.items():
+        for key, problem in taken_ids(self.ledger, adopted).items():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]
@@ -178,22 +154,21 @@ class Recording(Unrecorded):
         key = task.wanted.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
-        if task.wanted.id is not None and state_of(entry) != DONE:
+        creates, identifier = task.operation.creates, task.wanted.id
+        if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
-        if entry is None:
-            return task.planned()
-        creates = task.operation.creates
-        force = task.wanted.force
-        act = ON_FINDING[entry.state][creates]
-        if act == REFUSE and not force:
-            outcome = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-            began = f"the ledger says that a task began to create it at {entry.began_at}"
-            text = f"{began}; {_FOUND[outcome]}"
-            msg = Message(text, task.asset, self._command, entry.began_at)
+        if entry is None and task.operation.removes and identifier is None:
+            return replace(task, plan=Plan({}, {}, settled=True))
+        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
+            state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
+            text = (
+                f"the ledger says that a task began to create it at {entry.began_at}, and how that"
+                " ended is not known. This task sent nothing."
+            )
+            msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
-            return replace(task, error=RequestFailed(msg, outcome, changed=False))
-        is_known = act == COMPARE and not (force and creates)
-        return task.planned(entry if is_known else None)
+            return replace(task, error=ServicesError(msg, state, changed=False))
+        return task.planned(entry)
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
@@ -219,7 +194,7 @@ class Recording(Unrecorded):
         body = self._secrets.recordable(task.required_plan().body)
         known = task.entry.asset if task.entry else {}
         intent = Entry(INTENT, body, known, run=self._run)
-        since = self.clock()  # before the statement is handed over
+        since = self.clocks()  # before the statement is handed over
         try:
             change = self._begin(
                 task,
@@ -239,8 +214,7 @@ class Recording(Unrecorded):
         change = stamped(replace(change, approved_row=limit))
         if not self.commits.write(change):
             self.ledger.refresh()  # raises if the ledger has moved
-            text = _OVERTAKEN if approved is None else _USED
-            raise Overtaken(Message(text, task.asset))
+            raise Overtaken(Message(_OVERTAKEN, task.asset))
         return change
 
     def finish(self, intent: Intent, result: Result, has_ended: bool = True) -> Result:
@@ -253,11 +227,10 @@ class Recording(Unrecorded):
         if not has_ended and result.outcome != NOT_SENT:
             return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
-        may_exist = result.outcome in MAY_EXIST
+        may_exist = result.outcome in MAY_EXIST and change.after is not None
         try:
             is_as_begun = self.commits.write(change)
-            # Where its entry is gone, it is written anew.
-            is_recorded = is_as_begun or not may_exist or self.commits.write(_anew(change))
+            is_recorded = is_as_begun or not may_exist or self._write_anew(change)
         except LedgerError as error:
             return self._unrecorded(result, error.problem, task)
         if not is_recorded:
@@ -268,31 +241,33 @@ class Recording(Unrecorded):
                 result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self.with_next_step(result, task, state_of(change.after))
 
+    def _write_anew(self, change: Change) -> bool:
+        """Write the outcome of a request whose entry is gone."""
+        return self.commits.write(replace(change, before=None))
+
     def recover(self) -> str:
         """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
 
         A server that took over may lack what the other one had confirmed.
         """
-        if not self._recorded:
-            return ""
         names = [change.key.name for change in self._recorded]
-        found = self.ledger.find(self._recorded[0].key.resource, names).entries
-        revisions = {name: entry.revision for name, entry in found.items()}
-        # Either the entry is lost, or only its outcome.
-        lost = [
-            change
-            for change in self._recorded
-            if revisions.get(change.key.name) in (None, change.before and change.before.revision)
-        ]
+        resource = self._recorded[0].key.resource if names else ""
+        found = self.ledger.find(resource, names).entries
+        lost = []
+        for change in self._recorded:
+            name = change.key.name
+            if name not in found:
+                self._write_anew(change)
+            elif change.before and found[name].revision == change.before.revision:
+                self.commits.write(change)  # only its outcome was lost
+            else:
+                continue
+            lost.append(printable(name))
         if not lost:
             return ""
-        for change in lost:
-            if not self.commits.write(change):
-                self.commits.write(_anew(change))
-        told = listing([printable(change.key.name) for change in lost])
         return (
             f"{self.ledger.where} lacked what this list had recorded, as after a failover that"
-            f" loses rows, so it was recorded anew: {told}"
+            f" loses rows, so it was recorded anew: {listing(lost)}"
         )
 
     def _why_gone(self, task: Task) -> Message:
@@ -320,14 +295,14 @@ class Recording(Unrecorded):
 
     def with_next_step(self, result: Result, task: Task, state: str) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
-        if not task.operation.creates or state not in _LEFT:
+        if not task.operation.creates or state not in _NEXT:
             return result
-        return result.but(msg=result.msg.then(_LEFT[state])._replace(command=self._command))
+        return result.but(msg=self._in_doubt(result.msg, state))
 
-    @property
-    def _command(self) -> str:
-        """The shell command that lists what is in doubt."""
-        return playbook_command(self.ledger.shown, "in_doubt")
+    def _in_doubt(self, msg: Message, state: str) -> Message:
+        """Return the message with the next step, and the command that lists what is in doubt."""
+        command = playbook_command(self.ledger.shown, "in_doubt")
+        return msg.then(_NEXT[state])._replace(command=command)
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of the resource that are recorded but not in the list."""
@@ -364,6 +339,8 @@ def _ending(intent: Intent, result: Result) -> Change:
         after = entry._replace(state=state, changed_at="")
         if asset is not None:
             after = after._replace(asset=without_placeholders(asset))
+    if intent.task.operation.removes and state == DONE:
+        after = None
     row = HistoryRow(
         from_state=state_of(original),
         to_state=state_of(after),
@@ -374,8 +351,3 @@ def _ending(intent: Intent, result: Result) -> Change:
         seconds=round(time.monotonic() - intent.began, 3),
     )
     return stamped(Change(Write.OUTCOME, begun.key, entry, after, row))
-
-
-def _anew(change: Change) -> Change:
-    """Return the change of an entry that is gone."""
-    return replace(change, before=None)

@@ -59,13 +59,18 @@ _RUNNING = (
 )
 _READ = f"{_KEY}, {_COLUMNS}, CASE WHEN {_RUNNING} THEN lease_from + lease_seconds ELSE 0 END"
 ENTRIES = f"SELECT {_READ} FROM {ENTRY} WHERE {{}} ORDER BY {_KEY}"
+# The next ones after a key.
+SOME_ENTRIES = ENTRIES.format(f"{{}} AND ({_KEY}) > (?, ?)") + " LIMIT 1000"
 _HISTORY = 'from_state, to_state, at, "by", run, outcome, status, message, seconds'
 HISTORY_ROWS = f"SELECT {_KEY}, {_HISTORY} FROM {HISTORY} WHERE {{}} ORDER BY number"
 LAST_ROWS = f"SELECT name, max(number) FROM {HISTORY} WHERE {{}} GROUP BY name"
 HAS_ROW = f"SELECT 1 FROM {HISTORY} WHERE number = ? AND revision = ?"
 # The last row, and whether an earlier last row is still there.
 SERIAL = f"SELECT number, revision, EXISTS ({HAS_ROW}) FROM {HISTORY} ORDER BY number DESC LIMIT 1"
-COUNTS = f"SELECT state, {_RUNNING}, count(*), min(began_at) FROM {ENTRY} WHERE {{}} GROUP BY 1, 2"
+COUNTS = (
+    f"SELECT state, count(*), min(began_at) FROM {ENTRY} WHERE {{}} AND NOT ({_RUNNING})"
+    " GROUP BY state"
+)
 
 # A beginning or an edit names what its task has read: the ledger in use for its service, and the
 # revision of the entry. The owner of a lease, which may have ended, names the revision only.

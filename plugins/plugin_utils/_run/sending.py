@@ -101,8 +101,7 @@ def _send_list(run: TaskRun) -> Result:
         approved = approved_plan(params["approved"], resource, service, place, read)
     context = _context(
         run,
-        why_to_stop=partial(_why_to_stop, run),
-        show_progress=Progress(spec.sent.resource.noun, partial(show, stderr=True)).show,
+        watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
     )
     began = time.monotonic()
     # A faulty list creates no ledger.
@@ -126,6 +125,12 @@ def _send_list(run: TaskRun) -> Result:
     if spec.names and returned.failed:  # callbacks print all of a failure of the role
         return returned.but(diff=None, ansible_facts=None, results=None, not_listed=None)
     return returned
+
+
+def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:
+    """Show the progress of a list, and return why it has to end now, '' to continue."""
+    progress.show(*status)
+    return _why_to_stop(run)
 
 
 def _why_to_stop(run: TaskRun) -> str:

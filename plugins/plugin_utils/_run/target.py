@@ -15,9 +15,10 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._call.client import MARGIN, NO_END, Context, Lease
 from ...module_utils._call.policy import READS, effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
+from ...module_utils._resources.planning import Task
 from ...module_utils._result import Result
 from ...module_utils._task.options import ENVIRONMENT_PREFIX, variable_of
-from ...module_utils._task.task import BEGUN, Interrupted, Sender, Task
+from ...module_utils._task.task import BEGUN, Interrupted, Sender
 from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
 

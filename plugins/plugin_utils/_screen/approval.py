@@ -78,9 +78,8 @@ def _plan_in(run: Run, resource: str) -> ApprovedPlan:
         Serial(**(run.serial or {})),
     )
     numbers: list[Any] = [*plan.serial, *plan.rows.values()]
-    is_sound = (
-        (run.state, len(plan.bodies)) == (PLANNED, len(sent))
-        and all(isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers)
+    is_sound = (run.state, len(plan.bodies)) == (PLANNED, len(sent)) and all(
+        isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers
     )
     if not is_sound:
         raise ValueError

@@ -10,7 +10,9 @@ from itertools import groupby
 from typing import Any, Mapping, Sequence
 
 from ...module_utils._errors import listing
+from ...module_utils._resources.resources import VIRTUAL_MACHINE
 from ...module_utils._secrets import printable
+from ...module_utils._values import Params
 from .._ledger.entries import time_of
 from .rows import EMPTY, counted
 from .screen import wrapped
@@ -31,43 +33,48 @@ _FILL_IN = (
     " for each that does not. Then run:"
 )
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
-Entries = Sequence[Mapping[str, Any]]  # as ledger_info returns them
 
 
-def written_lines(file: str, entries: Entries, settle: str) -> list[str]:
+def written_lines(file: str, entries: Sequence[Params], settle: str, is_plan: bool) -> list[str]:
     """Return the lines about a file of entries; `settle`: the command that records it."""
-    lines = [f"Entries written to {printable(file)}: {len(entries):,}"]
+    begin = "Entries to write" if is_plan else "Entries written"
+    lines = [f"{begin} to {printable(file)}: {len(entries):,}"]
     doubtful = sum("settle" in entry for entry in entries)
     if doubtful:
         lines += [*wrapped(_FILL_IN.format(f"{doubtful:,}"), _WIDTH), settle]
     return lines
 
 
-def ledger_lines(listed: Mapping[str, Any], what: str, by_file: list[str], width: int) -> list[str]:
+def ledger_lines(
+    rows: Sequence[Params],
+    listed: Mapping[str, Any],
+    what: str,
+    by_file: list[str],
+    width: int,
+) -> list[str]:
     """Return the requests in flight, the entries as a table, and how to settle those in doubt.
 
-    `listed`: the result of ledger_info; `what`: the entries that were looked for, in words;
-    `by_file`: the commands that settle those in doubt by a file; `width`: in columns, to which a
-    row continues on the next line.
+    `rows`: of the entries; `listed`: the result of ledger_info; `what`: the entries that were looked
+    for, in words; `by_file`: the commands that settle those in doubt by a file; `width`: in columns,
+    to which a row continues on the next line.
     """
-    entries: Entries = listed["entries"]
     lines = [
         f"in flight: {entry.get('name') or entry.get('id')}, for {entry['by']} since"
         f" {entry['began_at']}, at most until {time_of(entry['lease_until'])}"
         for entry in listed["in_flight"]
     ]
-    if not entries:
+    if not rows:
         return [*map(printable, [*lines, f"Nothing that matches is {what} in {listed['ledger']}."])]
-    rows = [_HEAD, *map(_row, entries)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    cells = [_HEAD, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
     head, *texts = [
-        wrapped("  ".join(map(str.ljust, row, widths)), width, "", "    ") for row in rows
+        wrapped("  ".join(map(str.ljust, row, widths)), width, "", "    ") for row in cells
     ]
     counts = {state: count for state, count in listed["counts"].items() if count}
     lines += [f"{listed['ledger']}: {counted(counts)}", *head]
-    for resource, group in groupby(zip(entries, texts), lambda row: str(row[0]["resource"])):
-        lines += [resource, *(line for _entry, row in group for line in row)]
-    return [*map(printable, lines), *_settling(entries, by_file)]
+    for resource, group in groupby(zip(rows, texts), lambda row: str(row[0]["resource"])):
+        lines += [resource, *(line for _row, text in group for line in text)]
+    return [*map(printable, lines), *_settling(rows, by_file)]
 
 
 def edit_lines(
@@ -87,27 +94,15 @@ def _words(kind: str) -> str:
     return "left in doubt" if kind == "in_doubt" else kind.replace("_", " as ")
 
 
-def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    attributes = {**_attributes(entry["sent"]), **_attributes(entry["asset"])}
-    cells = (
-        entry.get("name") or entry.get("id"),
-        entry["state"],
-        (entry["changed_at"] or entry["began_at"]).replace("T", " ")[:16],
-        attributes.get("ip"),
-        attributes.get("team"),
-        (entry["asset"] or {}).get("id"),
-    )
+def _cells(row: Params) -> tuple[str, ...]:
+    since = row["since"].replace("T", " ")[:16]
+    cells = (row["name"], row["state"], since, row["address"], row["team"], row["id"])
     return tuple(printable(str(cell or "")) for cell in cells)
 
 
-def _attributes(body: Mapping[str, Any] | None) -> Mapping[str, object]:
-    attributes = (body or {}).get("attributes")
-    return attributes if isinstance(attributes, dict) else {}
-
-
-def _settling(entries: Entries, by_file: list[str]) -> list[str]:
-    doubtful = [entry for entry in entries if "settle" in entry]
-    machines = [entry for entry in doubtful if "name" in entry]
+def _settling(rows: Sequence[Params], by_file: list[str]) -> list[str]:
+    doubtful = [row for row in rows if "settle" in row]
+    machines = [row for row in doubtful if row["resource"] == VIRTUAL_MACHINE.name]
     lines = wrapped(_HOW, _WIDTH) if machines else []
     for machine in machines[:_MAX_SETTLED]:
         lines += machine["settle"]

@@ -8,7 +8,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     InvalidInput,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
     outcome_of,
 )
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 CASES = [
     (ServicesError("requests is missing"), "not_sent", "requests is missing"),
     (Overtaken("another one"), "not_sent", "another one"),
-    *((RequestFailed("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
+    *((ServicesError("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
 ]
 
 
@@ -51,7 +50,7 @@ def test_invalid_input_says_once_that_nothing_was_sent(problem, msg):
 
 
 def test_the_facts_of_an_error_are_in_the_result():
-    error = RequestFailed("failed", "rejected", status=403, request_attempts=1)
+    error = ServicesError("failed", "rejected", status=403, request_attempts=1)
     result = Result.of_error(error)
     assert (result.status, result.request_attempts) == (403, 1)
 

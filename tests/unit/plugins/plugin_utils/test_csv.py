@@ -20,6 +20,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._csv impor
     entries_in,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
+    row_of,
     write_entries,
 )
 from hypothesis import given
@@ -243,7 +244,7 @@ def test_a_file_has_the_columns_that_settle_an_entry(tmp_path):
     role = {"id": "r", "name": "one", "attributes": {"login": True}}
     other = recorded("", resource=ROLE, id="r", state="done", asset=role)
     del other["name"]
-    write_entries(str(file), [recorded("web01"), other])
+    write_entries(str(file), [*map(row_of, [recorded("web01"), other])])
     assert file.read_text(encoding="utf-8").splitlines() == [
         "resource,name,state,since,id,address",
         f'{MACHINE},web01,unknown,"""{SINCE}""",,',
@@ -262,7 +263,8 @@ def test_what_is_written_is_read_as_the_same_and_no_cell_is_a_formula(
 ):
     file = tmp_path_factory.mktemp("csv") / "entries.csv"
     asset = {"id": identifier, "attributes": {"ip": identifier}}
-    write_entries(str(file), [recorded(name, asset=asset) for name in names], delimiter)
+    rows = [row_of(recorded(name, asset=asset)) for name in names]
+    write_entries(str(file), rows, delimiter)
     with file.open(encoding="utf-8", newline="") as stream:
         cells = [cell for row in csv.reader(stream, delimiter=delimiter) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
@@ -281,7 +283,7 @@ KEPT = ["web01", "12", "10.20.30.41", "web-01.example", "Läden"]
 
 @pytest.mark.parametrize("name", [*CHANGED, *KEPT])
 def test_text_is_json_where_a_spreadsheet_would_run_or_change_it(tmp_path, name):
-    write_entries(str(tmp_path / "x.csv"), [recorded(name)])
+    write_entries(str(tmp_path / "x.csv"), [row_of(recorded(name))])
     (row,) = rows_of(tmp_path / "x.csv")
     assert row["name"] == (name if name in KEPT else json.dumps(name))
 
