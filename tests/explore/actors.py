@@ -355,9 +355,7 @@ def move(run: Run, to: str = "B", at: str = "A") -> None:
     """A user moves a ledger."""
     try:
         source = run.open(at, "", is_moving=True)
-        move_ledger(
-            source, lambda read_only: run.open(to, "", read_only=read_only, is_moving=True), False
-        )
+        move_ledger(source, lambda: run.open(to, "", is_moving=True), False)
     except ServicesError as error:
         run.world.log.append(f"{run.who()}: {error}")
 
