@@ -1,90 +1,97 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The front door. `make help` lists what there is; README.md and CONTRIBUTING.md say when to use it.
-SHELL := /bin/bash
+# The front door: `make help` lists the targets, CONTRIBUTING.md says when to use them, noxfile.py what they do.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
+PYTHON := $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$python && break; done),python3)
+NOX := .venv/bin/nox -R -s
+# Each directory under tests/ that holds tests is a target of its name, but tests/docs is called guides.
+SUITES := $(filter-out page,$(subst docs,guides,$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py))) unit)))
 
-# Each directory under tests/ that holds tests is a target of its name; but tests/docs is called guides, since docs are
-# something to build, and tests/page is left out: pip cannot bring the browser it needs.
-FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
-SUITES := $(patsubst docs,guides,$(filter-out page,$(sort $(foreach file,$(FILES),$(word 2,$(subst /, ,$(file)))))))
-STEP := tests/tools/step
-PYTEST := env TEST_COLLECTIONS=.build/collections python -m pytest -p no:cacheprovider
-# Three workers on two cores, since much of the time is waiting; a file's tests share what they set up.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
-# What takes long, or what make lint or the tests find almost all of; make sanity runs it.
-QUICK := $(foreach test,changelog compile import pep8 pylint yamllint,--skip-test $(test))
-
-.PHONY: help demo test $(SUITES) molecule lint certify sanity matrix stress reliability bench page picture docs coverage \
-	mutation release venv artifact clean
+.PHONY: help demo test slow ci $(SUITES) artifact lint sanity docs molecule certify matrix stress bench mutation page picture \
+	reliability release venv clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 	@echo "and one for each test suite: $(SUITES)"
 
-demo: ## Install the collection and show it at work against the emulator, on one screen
-	@$(STEP) demo tests/tools/demo
+demo: .build/demo/venv/bin/ansible-playbook ## Install the collection and show it at work against the emulator, on one screen
+	@tests/tools/demo
 
-# make matrix runs the tests marked `matrix`; .ci/run names what it leaves out.
-test: artifact ## Run every test that a contributor needs
-	@$(STEP) "make test" python tests/tools/parts.py .build/test \
-		"pytest=$(PYTEST) --parts $(PARALLEL) --ignore=tests/page tests" \
-		"lint=tests/tools/lint" "sanity=tests/tools/sanity $(QUICK)"
+test: venv ## Run every test that a contributor needs
+	@$(NOX) test
 
-$(SUITES): artifact
-	@$(STEP) $@ $(PYTEST) tests/$(patsubst guides,docs,$@)
+slow: venv ## Run the tests that make test leaves out because they are slow and depend on ansible-core
+	@$(NOX) tests -- -m 'matrix and not stress'
 
-molecule: artifact ## Run the molecule scenarios
-	@$(STEP) molecule tests/tools/molecule
+ci: venv ## Run what a build server runs for each change
+	@$(NOX) ci
 
-lint: artifact ## Run ruff, shellcheck, antsibull-changelog, antsibull-docs, reuse, zizmor, check-jsonschema and ansible-lint
-	@$(STEP) lint tests/tools/lint
-
-certify: artifact ## Import the artifact as Galaxy does
-	@$(STEP) certify tests/tools/importer
-
-sanity: venv ## Run all of ansible-test sanity
-	@$(STEP) sanity tests/tools/sanity
-
-matrix: artifact ## Run what depends on ansible-core on 2.16, 2.19 and 2.22 (or CELLS="2.17 2.18" TESTS=tests/crossing)
-	@$(STEP) matrix env TEST_COLLECTIONS=.build/collections python tests/tools/matrix.py $(CELLS) $(TESTS)
-
-stress: artifact ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
-	@$(STEP) foreign tests/tools/foreign
-	@$(STEP) stress $(PYTEST) --parts --junitxml=.build/stress.xml --ignore=tests/page tests -m stress -n 2 --dist worksteal
-	@$(STEP) libraries tests/tools/libraries -n 2
-
-reliability: artifact ## Write the table of faults into docs/reliability.md
-	@$(STEP) reliability env PYTHONPATH=tests python -m tools.reliability
-
-bench: artifact ## Measure speed against ansible-core's own modules, and the cost of the ledger (quiet machine)
-	@$(STEP) bench tests/tools/bench
-
-page: docs ## Test the site and the pages of emulator and report in a browser; not part of test, since it needs Chromium (apt install chromium)
-	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
-	@$(STEP) page python -m pytest -p no:cacheprovider tests/page
-
-picture: venv ## Take the picture of a report in the guides anew, in Chromium, after a change of the page
-	@$(STEP) playwright python -m pip install --disable-pip-version-check --quiet -r tests/page/requirements.txt
-	@$(STEP) picture python tests/page/picture.py
-
-docs: artifact ## Build the site (guides, plugins, pages kept as Markdown) in .build/docs/html
-	@$(STEP) docs tests/tools/docs
-
-coverage: artifact ## Measure which lines and branches of plugins and emulator the tests reach
-	@$(STEP) coverage env TEST_COLLECTIONS=.build/collections tests/tools/coverage
-
-mutation: venv ## Change plugins/ in one place at a time, and count what no test notices
-	@$(STEP) mutation tests/tools/mutation
-
-release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
-	@$(STEP) release python tests/tools/release.py '$(VERSION)' '$(KEY)'
-
-venv: ## Create the virtual environment .venv (PYTHON=... names the interpreter)
-	@tests/tools/venv .venv tests/requirements.txt
+$(SUITES): venv
+	@$(NOX) tests -- tests/$(subst guides,docs,$@)
 
 artifact: venv ## Build the collection and install it into .build/collections
-	@$(STEP) artifact tests/tools/install
+	@$(NOX) artifact
+
+lint: venv ## Run the linters, and measure the size of the code
+	@$(NOX) lint extra-checks
+
+sanity: venv ## Run all of ansible-test sanity on 2.16, 2.19 and 2.22 (or CORES="2.17 2.18")
+	@$(NOX) sanity -- $(CORES)
+
+docs: venv ## Build the site in .build/docs/html
+	@$(NOX) docs
+
+molecule: venv ## Run the molecule scenarios
+	@$(NOX) molecule
+
+certify: venv ## Import the artifact as Galaxy does
+	@$(NOX) certify
+
+matrix: venv ## Run what depends on ansible-core on 2.16, 2.19 and 2.22 (or CORES="2.17 2.18")
+	@$(NOX) matrix -- $(CORES)
+
+stress: venv ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
+	@$(NOX) stress
+
+bench: venv ## Measure speed against ansible-core's own modules, and the cost of the ledger (quiet machine)
+	@$(NOX) bench
+
+mutation: venv ## Change plugins/ in one place at a time, and count what no test notices (ARGUMENTS="--sample 8 action")
+	@$(NOX) mutation -- $(ARGUMENTS)
+
+page: venv ## Test the pages of emulator and report in Chromium (apt install chromium)
+	@.venv/bin/pip install --quiet -r tests/page/requirements.txt
+	@.venv/bin/pytest tests/page
+
+picture: venv ## Take the picture of a report in the guides anew, in Chromium
+	@.venv/bin/pip install --quiet -r tests/page/requirements.txt
+	@.venv/bin/python tests/page/picture.py
+
+reliability: venv ## Write the tables of docs/reliability.md and of the guide to messages
+	@PYTHONPATH=tests .venv/bin/python -m tools.reliability
+	@PYTHONPATH=tests .venv/bin/python -m tools.docs_failures
+
+release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
+	@.venv/bin/python tests/tools/release.py '$(VERSION)' '$(KEY)'
+
+venv: .venv/bin/nox ## Create the virtual environment .venv (PYTHON=... names the interpreter)
+
+# A virtual environment with what its file of requirements names.
+define install
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or later is needed: make PYTHON=/path/to/python3.12")'
+	@echo "==> $(@D:/bin=): pip installs $<"
+	@test -e $(@D)/python || $(PYTHON) -m venv $(@D:/bin=)
+	@$(@D)/python -m pip install --disable-pip-version-check --quiet -r $<
+	@touch $@
+endef
+
+.venv/bin/nox: tests/requirements.txt tests/requirements-pytest.txt requirements.txt
+	@rm -rf .nox
+	$(install)
+
+.build/demo/venv/bin/ansible-playbook: tests/requirements-demo.txt requirements.txt
+	$(install)
 
 clean: ## Remove what the targets made
 	rm -rf .venv .build .hypothesis .nox .pytest_cache .ruff_cache .ansible

@@ -14,7 +14,7 @@ from support.checkout import CHECKOUT
 
 __all__ = ["CHECKOUT"]
 
-pytest_plugins = ["support.parts"]
+pytest_plugins = ["support.fixtures"]
 
 # Nothing set in the caller's shell may affect the result of a test: under nohup SIGHUP would be
 # ignored, and in the background of a script SIGINT.
@@ -38,23 +38,6 @@ for _profile, _examples in (("test", 40), ("stress", 1000)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 
-# No ansible-core takes part in these, nor in tests of the ledger that start no command of Ansible;
-# but `_task` uses its validation.
-_OF_PYTHON = (
-    "tests/faults/",
-    "tests/security/test_memory.py",
-    "tests/tls/",
-    "tests/tokens/",
-    "tests/unit/extensions/",
-    "tests/unit/plugins/module_utils/",
-    "tests/unit/plugins/plugin_utils/_csv",
-    "tests/unit/plugins/plugin_utils/_ledger/",
-    "tests/unit/plugins/plugin_utils/_screen/",
-    "tests/unit/test_project.py",
-)
-_OF_CORE = "tests/unit/plugins/module_utils/_task/"
-
-
 # The thousands of tests stay in memory: to search them for garbage takes a tenth of the time.
 gc.set_threshold(50_000)
 
@@ -71,17 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the suites by how long their files take; mark those that do not depend on ansible-core;
-    run the tests that hypothesis feeds in `make stress` too.
+    """Order the suites by how long their files take; mark those that start Ansible; run the tests
+    that hypothesis feeds in `make stress` too.
     """
     for item in items:
-        is_of_ledger = item.nodeid.startswith("tests/ledger/")
-        starts_ansible = "collections" in getattr(item, "fixturenames", ())
-        if starts_ansible:
+        if "collections" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.ansible)
-        is_of_python = item.nodeid.startswith(_OF_PYTHON) and not item.nodeid.startswith(_OF_CORE)
-        if is_of_python or (is_of_ledger and not starts_ansible):
-            item.add_marker(pytest.mark.python)
     order = {name: number for number, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("/")[1], len(order)))
     for item in items if config.option.markexpr == "stress" else ():

@@ -55,7 +55,7 @@ def operations(document: Document) -> list[Operation]:
         _operation(template, method, described)
         for template, item in document["paths"].items()
         for method, described in item.items()
-        if method in _METHODS
+        if method in _METHODS and "requestBody" in described
     ]
 
 

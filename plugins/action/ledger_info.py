@@ -17,6 +17,7 @@ from ..plugin_utils._ledger.listing import (
     write_entries,
 )
 from ..plugin_utils._run.action import Action, TaskRun
+from ..plugin_utils._run.ansible_core import screen_width
 from ..plugin_utils._screen.ledger_table import ledger_lines, written_lines
 
 
@@ -46,7 +47,8 @@ class ActionModule(Action):
             lines = written_lines(file, entries, settle, run.check_mode)
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
-            lines = ledger_lines(entries, result, what, settle_commands(ledger.shown))
+            settle = settle_commands(ledger.shown)
+            lines = ledger_lines(entries, result, what, settle, screen_width())
         if params["table"] and result["exists"]:
             run.show(*lines)
         return result

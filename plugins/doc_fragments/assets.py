@@ -40,9 +40,17 @@ options:
   attributes:
     description:
       - Attributes of the virtual machine. What is not given, or null, is not sent.
-      - The units of O(attributes.cpu), O(attributes.vm_ram), O(attributes.partitions[].capacity) and
-        O(attributes.partitions[].free), the meaning of O(attributes.global_status.status) and the values that
-        strings may have are not specified by the service.
+      - You set, by the meaning of the names, O(attributes.cmdb_application_service),
+        O(attributes.cmdb_management_group), O(attributes.cpu), O(attributes.datacenter), O(attributes.instance),
+        O(attributes.ip), O(attributes.name), O(attributes.operating_system), O(attributes.partitions),
+        O(attributes.puppet_classes), O(attributes.subnet), O(attributes.team), O(attributes.vm_ram) and
+        O(attributes.volumes).
+      - The service fills O(attributes.bios_serial_number), O(attributes.cdc_security), O(attributes.creation_date),
+        O(attributes.global_status), O(attributes.last_reboot_date), O(attributes.memory_used_percent),
+        O(attributes.partitions[].free) and O(attributes.status). It does not say whether a request may set them.
+      - The service specifies neither the units of O(attributes.cpu), O(attributes.vm_ram),
+        O(attributes.partitions[].capacity) and O(attributes.partitions[].free), nor the meaning of
+        O(attributes.global_status.status), nor the values that strings may have.
     type: dict
     default: {}
     suboptions:
@@ -222,7 +230,11 @@ options:
   attributes:
     description:
       - Attributes of the role. What is not given, or null, is not sent.
-      - The values that strings may have are not specified by the service.
+      - You set, by the meaning of the names, O(attributes.cluster_id), O(attributes.effective_grants),
+        O(attributes.login), O(attributes.name) and O(attributes.password_location).
+      - The service fills O(attributes.effective_grants[].source) and O(attributes.password_last_rotated_at). It
+        does not say whether a request may set them.
+      - The service does not specify the values that strings may have.
     type: dict
     suboptions:
       cluster_id:

@@ -166,6 +166,7 @@ options:
     type: bool
     default: false
 requirements:
+  - python >= 3.9 where the task runs
   - requests >= 2.31 where the task runs
 attributes:
   action_group:

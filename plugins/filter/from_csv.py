@@ -11,29 +11,14 @@ from typing import Callable
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._errors import InvalidInput
-from ..module_utils._task.options import Option
-from ..module_utils._task.specs import DELIMITER
-from ..module_utils._task.validation import validated
-from ..module_utils._values import DICT, LIST, TEXT
 from ..plugin_utils._csv import read_machines
 from ..plugin_utils._run.ansible_core import untrusted
-
-_OPTIONS: dict[str, Option] = {
-    "text": {"type": TEXT, "required": True},
-    "delimiter": {"type": DELIMITER},
-    "decimal": {"type": TEXT, "choices": [".", ","], "default": "."},
-    "columns": {"type": DICT, "default": {}},
-    "ignore": {"type": LIST, "elements": TEXT, "default": []},
-}
 
 
 def from_csv(text: str, /, **given: object) -> object:
     """Return the machines that a CSV text lists, never to be templated."""
-    options, problems = validated(_OPTIONS, {}, {**given, "text": text})
-    if problems:
-        raise AnsibleFilterError(f"from_csv: {'; '.join(problems)}")
     try:
-        return untrusted(read_machines(**options))
+        return untrusted(read_machines({**given, "text": text}))
     except InvalidInput as error:
         raise AnsibleFilterError(error.msg) from None
 

@@ -4,11 +4,10 @@
 
 """The errors of the collection, and the known effect of each.
 
-ServicesError
+ServicesError         the task failed                            any of the four outcomes
 |-- InvalidInput      an option cannot be used                   not_sent
 |-- Overtaken         another task works on the asset            not_sent
-|-- AttemptFailed     one attempt got no answer, for the policy
-`-- RequestFailed     the request did not succeed                any of the four outcomes
+`-- AttemptFailed     one attempt got no answer, for the policy
 
 LedgerError and its subclass LedgerAway are in plugin_utils; they are InvalidInput. InvalidJSON is a
 ValueError: its effect depends on what the JSON was read for.
@@ -84,11 +83,10 @@ class Message(NamedTuple):
 class ServicesError(Exception):
     """The base of our errors; its text may quote a secret until the result is scrubbed."""
 
-    outcome = NOT_SENT
-
-    def __init__(self, msg: str | Message, **details: Any) -> None:
-        """`details`: further keys of the result of the failed task, such as `request`."""
+    def __init__(self, msg: str | Message, outcome: str = NOT_SENT, **details: Any) -> None:
+        """`outcome`: the known effect of the request; `details`: further keys of the result."""
         super().__init__(msg)
+        self.outcome = outcome
         # Of the failed task.
         self.message = msg if isinstance(msg, Message) else Message(msg)
         self.msg = str(msg)
@@ -130,11 +128,3 @@ class AttemptFailed(ServicesError):
         super().__init__(msg)
         self.sent = sent
         self.hopeless = hopeless
-
-
-class RequestFailed(ServicesError):
-    """The request did not succeed; `outcome` is its known effect."""
-
-    def __init__(self, msg: str | Message, outcome: str, **details: Any) -> None:
-        super().__init__(msg, **details)
-        self.outcome = outcome

@@ -22,59 +22,62 @@ Json = Mapping[str, Any]
 # The result of a task or a module, as Ansible gets it.
 Returned = Dict[str, Any]
 
-
-_FACT = {"places": (TASK, LIST, REPORT)}
-_REPORTED = {"places": (REPORT,)}
-_ANSWER = {"places": (TASK, LIST)}
-_WHOLE = {"places": (TASK,)}
+_NO_MESSAGE = Message("")
+# The places of the keys that are not shown in all of them.
+_PLACES = {
+    **dict.fromkeys(("last_row", "body", "changes", "unsent"), (REPORT,)),
+    **dict.fromkeys(("resource", "word", "command", "since"), (REPORT,)),
+    **dict.fromkeys(("error_body", "location", "diff", "warnings"), (TASK, LIST)),
+    **dict.fromkeys(("request", "ansible_facts", "counts", "results", "not_listed"), (TASK,)),
+}
 
 
 @dataclass(frozen=True)
 class Result:
     """The result of a task, of one asset of a list, or of a list.
 
-    A key that is not known has its default. Each key is named here and nowhere else.
+    A key that is not known has its default. Each key is named here, and `_PLACES` says where.
     """
 
-    outcome: str = field(default=NOT_SENT, metadata=_FACT)
-    changed: bool = field(default=False, metadata=_FACT)
-    failed: bool = field(default=False, metadata=_FACT)
+    outcome: str = NOT_SENT
+    changed: bool = False
+    failed: bool = False
     # Not started; the reason is in `msg`.
-    skipped: bool = field(default=False, metadata=_FACT)
-    status: int | None = field(default=None, metadata=_FACT)
-    request_attempts: int | None = field(default=None, metadata=_FACT)
-    begun_after: float | None = field(default=None, metadata=_FACT)  # seconds
-    seconds: float | None = field(default=None, metadata=_FACT)
-    msg: Message = field(default=Message(""), metadata=_FACT)
-    plan: str = field(default="", metadata=_FACT)
+    skipped: bool = False
+    status: int | None = None
+    request_attempts: int | None = None
+    begun_after: float | None = None  # seconds
+    seconds: float | None = None
+    msg: Message = _NO_MESSAGE
+    plan: str = ""
     # Of a plan: the asset's last row in the history of the ledger.
-    last_row: int | None = field(default=None, metadata=_REPORTED)
-    differs: tuple[str, ...] = field(default=(), metadata=_FACT)
-    lost: tuple[Json, ...] = field(default=(), metadata=_FACT)
-    body: Json | None = field(default=None, metadata=_REPORTED)
-    changes: tuple[Json, ...] = field(default=(), metadata=_REPORTED)
-    unsent: tuple[Json, ...] = field(default=(), metadata=_REPORTED)
+    last_row: int | None = None
+    differs: tuple[str, ...] = ()
+    lost: tuple[Json, ...] = ()
+    body: Json | None = None
+    changes: tuple[Json, ...] = ()
+    unsent: tuple[Json, ...] = ()
     # In a report only its id and its address.
-    asset: Json | None = field(default=None, metadata=_FACT)
-    error_body: str | None = field(default=None, metadata=_ANSWER)
-    location: str | None = field(default=None, metadata=_ANSWER)
+    asset: Json | None = None
+    error_body: str | None = None
+    location: str | None = None
     # Of a list: one for each asset.
-    diff: Any = field(default=None, metadata=_ANSWER)
+    diff: Any = None
     # Messages; objects of ansible-core if they come from a module on a target.
-    warnings: tuple[Any, ...] = field(default=(), metadata=_ANSWER)
-    request: Json | None = field(default=None, metadata=_WHOLE)
-    ansible_facts: Json | None = field(default=None, metadata=_WHOLE)
+    warnings: tuple[Any, ...] = ()
+    request: Json | None = None
+    ansible_facts: Json | None = None
     # Of a row of a report: the module for one such asset; how it ended, or its plan, in words; the
     # shell command that lists it if it is in doubt; since when it is.
-    resource: str = field(default="", metadata=_REPORTED)
-    word: str = field(default="", metadata=_REPORTED)
-    command: str = field(default="", metadata=_REPORTED)
-    since: str = field(default="", metadata=_REPORTED)
+    resource: str = ""
+    word: str = ""
+    command: str = ""
+    since: str = ""
     # The name or id of an asset of a list. The next three: only of a list itself.
-    item: str | None = field(default=None, metadata=_FACT)
-    counts: Json | None = field(default=None, metadata=_WHOLE)
-    results: tuple[Result, ...] | None = field(default=None, metadata=_WHOLE)
-    not_listed: tuple[str, ...] | None = field(default=None, metadata=_WHOLE)
+    item: str | None = None
+    counts: Json | None = None
+    results: tuple[Result, ...] | None = None
+    not_listed: tuple[str, ...] | None = None
     # Keys of one module alone, or of Ansible itself.
     more: Json = field(default_factory=dict)
 
@@ -126,14 +129,13 @@ class Result:
         return changed
 
 
-_FIELDS = [each for each in fields(Result) if each.metadata]
-_DEFAULTS: dict[str, Any] = {each.name: each.default for each in _FIELDS}
+_DEFAULTS = {each.name: each.default for each in fields(Result) if each.name != "more"}
 
 
 @lru_cache
 def keys(place: str = "") -> tuple[str, ...]:
     """Return the keys that are shown in a place, in their order; without a place, all."""
-    return tuple(each.name for each in _FIELDS if not place or place in each.metadata["places"])
+    return tuple(name for name in _DEFAULTS if not place or place in _PLACES.get(name, place))
 
 
 def _as_ansible(value: object) -> object:

@@ -72,7 +72,8 @@ notes:
 seealso:
   - module: infrastructure.services.compute_virtual_machine
   - module: infrastructure.services.cassandra_application_role
-  - ref: ansible_collections.infrastructure.services.docsite.failures
+  - name: Troubleshoot failures
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/failures.rst
     description: What to do after each outcome.
 """
 

@@ -15,6 +15,7 @@ module: cassandra_application_role
 short_description: Update a Cassandra application role
 description:
   - Updates an existing Cassandra application role through the Infrastructure Service.
+  - A task needs O(id), O(base_url), and O(access_token) or O(auth_url); all but the id may come from the environment.
   - The service does not specify whether an update replaces the role or changes only the fields that are sent, and it
     cannot return the role. Set O(send=complete) to send the whole known role, which is safe in both cases.
   - With O(ledger) or O(current), the task sends nothing if the known role already has all given values.
@@ -33,9 +34,11 @@ attributes:
 seealso:
   - module: infrastructure.services.cassandra_application_roles
   - module: infrastructure.services.ledger_entry
-  - ref: ansible_collections.infrastructure.services.docsite.update_a_role
+  - name: Update a Cassandra role
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/update_a_role.rst
     description: Update a role without losing fields.
-  - ref: ansible_collections.infrastructure.services.docsite.failures
+  - name: Troubleshoot failures
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/failures.rst
     description: What to do after each outcome.
 """
 

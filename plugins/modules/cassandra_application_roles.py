@@ -40,9 +40,11 @@ attributes:
       - An update has the same effect twice. With O(ledger), and without O(force), nothing is sent again.
 seealso:
   - module: infrastructure.services.cassandra_application_role
-  - ref: ansible_collections.infrastructure.services.docsite.update_a_role
+  - name: Update a Cassandra role
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/update_a_role.rst
     description: Update a role without losing fields.
-  - ref: ansible_collections.infrastructure.services.docsite.fleet
+  - name: Manage a fleet
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/fleet.rst
     description: The same list with a plan, an approval and a report.
 """
 

@@ -15,6 +15,8 @@ module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
   - Creates a virtual machine through the Infrastructure Service, once if O(ledger) is set.
+  - A task needs O(name), O(base_url), and O(access_token) or O(auth_url); all but the name may come from the
+    environment.
   - Without O(ledger) the task is not idempotent; each run creates another machine, because the service creates one for
     each request and cannot look up, list or delete machines.
   - The task never repeats a request that the service may have processed, and RV(outcome) says what is known.
@@ -34,11 +36,14 @@ attributes:
 seealso:
   - module: infrastructure.services.compute_virtual_machines
   - module: infrastructure.services.ledger_info
-  - ref: ansible_collections.infrastructure.services.docsite.ledger
+  - name: How it works
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/ledger.rst
     description: How it works, outcomes and the ledger.
-  - ref: ansible_collections.infrastructure.services.docsite.failures
+  - name: Troubleshoot failures
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/failures.rst
     description: What to do after each outcome.
-  - ref: ansible_collections.infrastructure.services.docsite.create_machines
+  - name: Create virtual machines
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/create_machines.rst
     description: A loop, a thousand at once.
 """
 

@@ -42,9 +42,11 @@ attributes:
       - With O(ledger), and without O(force). Without O(ledger) each run creates all machines again.
 seealso:
   - module: infrastructure.services.compute_virtual_machine
-  - ref: ansible_collections.infrastructure.services.docsite.create_machines
+  - name: Create virtual machines
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/create_machines.rst
     description: Concurrency, limits, results and speed.
-  - ref: ansible_collections.infrastructure.services.docsite.fleet
+  - name: Manage a fleet
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/fleet.rst
     description: The same list with a plan, an approval and a report.
 """
 

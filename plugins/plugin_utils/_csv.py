@@ -17,7 +17,7 @@ import re
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from ..module_utils._errors import InvalidInput, listing
 from ..module_utils._http import strict_json
@@ -25,9 +25,9 @@ from ..module_utils._resources.planning import ENVELOPE
 from ..module_utils._resources.resources import RESOURCES
 from ..module_utils._secrets import for_message, printable
 from ..module_utils._task.options import Option
-from ..module_utils._task.specs import LEDGER_ENTRY, VIRTUAL_MACHINE, VIRTUAL_MACHINES
+from ..module_utils._task.specs import DELIMITER, LEDGER_ENTRY, VIRTUAL_MACHINE, VIRTUAL_MACHINES
 from ..module_utils._task.validation import nearest, validated
-from ..module_utils._values import DICT, TEXT, Params, dotted, shown
+from ..module_utils._values import DICT, LIST, TEXT, Params, dotted, shown
 from ._ledger.entries import ABSENT, STATES_IN_DOUBT
 
 FieldPath = tuple["str | int", ...]  # names of fields and places in lists
@@ -35,6 +35,14 @@ Options = dict[str, Option]
 Rows = list[tuple[int, list[str]]]  # the number of the first line, and the cells
 Faults = defaultdict[str, list[int]]  # the lines of each fault
 
+# Of from_csv.
+_OPTIONS: Options = {
+    "text": {"type": TEXT, "required": True},
+    "delimiter": {"type": DELIMITER},
+    "decimal": {"type": TEXT, "choices": [".", ","], "default": "."},
+    "columns": {"type": DICT, "default": {}},
+    "ignore": {"type": LIST, "elements": TEXT, "default": []},
+}
 # Fields of an entry, with those of its asset in place of `asset`.
 _ENTRY_OPTIONS: Options = {
     **{name: {"type": TEXT} for name in (*ENVELOPE, *LEDGER_ENTRY.item_options) if name != "asset"},
@@ -59,23 +67,20 @@ class _Column(NamedTuple):
     is_number: bool
 
 
-def read_machines(
-    text: str,
-    delimiter: str | None,
-    decimal: str,
-    columns: Mapping[str, object],
-    ignore: Sequence[str],
-) -> list[Params]:
-    """Return the machines that a text lists; raise InvalidInput with all faults.
+def read_machines(given: Params) -> list[Params]:
+    """Return the machines that a text lists, given the options of from_csv.
 
-    `delimiter`: None to find it; `columns`: fields by headings; `ignore`: headings.
+    Raise InvalidInput with all faults.
     """
+    how, wrong = validated(_OPTIONS, {}, given)
+    if wrong:
+        raise InvalidInput("from_csv", "; ".join(wrong))
     options = VIRTUAL_MACHINES.item_options
     faults: Faults = defaultdict(list)
-    rows = _rows(text, delimiter, faults)
-    found = _columns(rows, options, {**columns, **dict.fromkeys(ignore)}, faults)
+    rows = _rows(how["text"], how["delimiter"], faults)
+    found = _columns(rows, options, {**how["columns"], **dict.fromkeys(how["ignore"])}, faults)
     machines = []
-    for line, fields in _fields(rows, found, decimal, faults):
+    for line, fields in _fields(rows, found, how["decimal"], faults):
         values, problems = validated(options, {}, fields)
         machines.append({name: values[name] for name in fields})
         for problem in problems:

@@ -1,13 +1,10 @@
-"""Measure what the ledger costs: in a loop, as an inventory, as it grows, and shared by several
-ansible-runners.
+"""Measure what the ledger costs: in a loop, and as an inventory.
 
-python tests/benchmark/ledger.py [--only WORD]   `--only shards`: several runners share a
-PostgreSQL; this has no bar
+python tests/benchmark/ledger.py [--only WORD]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -15,8 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -31,13 +26,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
     stamped,
 )
-from benchmark.loops import ATTRIBUTES, MODULE, Server, access, over, play
+from benchmark.loops import ATTRIBUTES, MODULE, Server, access, holds, over, play, word
 from support.ledgers import opened
 
 BIN = Path(sys.executable).parent
 ROUNDS = 3  # the median counts
 RESOURCE = "compute_virtual_machine"
-LOOP_BAR, INVENTORY_BAR = 2.0, 0.7
 
 
 def environment() -> dict[str, str]:
@@ -121,34 +115,20 @@ def once(inventory: Path) -> float:
     return time.perf_counter() - started
 
 
-def ratio(limit: float, measure: Callable[[], tuple[float, float]], what: str) -> bool:
-    """Print a ratio, and return whether the bar holds."""
-    ours, theirs = measure()
-    figure = ours / theirs
-    verdict = "" if figure <= limit else "  NOT HELD"
-    print(f"{what:44}{ours:12.6f}{theirs:12.6f}{figure:8.2f}   <= {limit:g}{verdict}", flush=True)
-    return figure <= limit
+MEASURED = {
+    "loop of 1000, SQLite ledger : none": (loop, 2.0),
+    "inventory of 10,000, ledger : static JSON": (loading, 0.7),
+}
 
 
 def main() -> None:
     """Print a line for each measurement; exit with 1 when a bar does not hold."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", help="measure only what has this word in its name")
-    only = parser.parse_args().only
+    only, held = word(__doc__), []
     with tempfile.TemporaryDirectory() as scratch:
-        directory = Path(scratch)
-        measurements = {
-            "loop of 1000, SQLite ledger : none": partial(
-                ratio, LOOP_BAR, partial(loop, directory)
-            ),
-            "inventory of 10,000, ledger : static JSON": partial(
-                ratio, INVENTORY_BAR, partial(loading, directory)
-            ),
-        }
-        print(f"{'work':44}{'ours, s':>12}{'theirs, s':>12}{'':>8}   bar")
-        held = [measure(what) for what, measure in measurements.items() if only in what]
+        for what, (measure, limit) in MEASURED.items():
+            if only in what:
+                ours, theirs = measure(Path(scratch))
+                held.append(holds(what, ours / theirs, "<=", limit, ours, theirs))
     sys.exit(not all(held))
 
 

@@ -1,154 +1,96 @@
-"""Measure the plural modules: time and CPU against loops and hosts.
+"""Measure the plural modules: time and CPU against the ideal, loops and hosts.
 
 python tests/benchmark/many.py [--only WORD]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT
-from benchmark.loops import ATTRIBUTES, MODULE, access, create, over, play
+from benchmark.loops import ATTRIBUTES, MODULE, Server, access, create, holds, over, play, word
 
-HERE = Path(__file__).resolve().parent
-PLURAL = f"{MODULE}s"
 ROUNDS = 3  # the median counts
-ENVIRONMENT = {
-    "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
-}
 EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
 
 
-class Running:
-    """A service in a separate process."""
+def many(directory: Path, concurrency: int, **options: object) -> dict:
+    """A task that creates 1000 machines, `concurrency` at once.
 
-    def __init__(self, script: str, argument: object) -> None:
-        line = [sys.executable, str(HERE / script), str(argument)]
-        self.process = subprocess.Popen(
-            line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.url = self.process.stdout.readline().strip()
-
-
-@contextmanager
-def service(seconds: float = 0.0) -> Iterator[Running]:
-    """A service that takes `seconds` per answer."""
-    running = Running("server.py", seconds)
-    try:
-        yield running
-    finally:
-        running.process.communicate()
-
-
-def listed(directory: Path, count: int, prefix: str = "vm", attributes: dict | None = None) -> str:
-    """A template that reads `count` machines from a file: building it with filters would be
-    ansible-core's cost.
+    A template reads them from a file: building them with filters would be ansible-core's cost.
     """
-    path = directory / f"{prefix}-{count}.json"
-    machines = [
-        {"name": f"{prefix}-{number}", "attributes": attributes or ATTRIBUTES}
-        for number in range(count)
-    ]
+    path = directory / "machines.json"
+    machines = [{"name": f"vm-{number}", "attributes": ATTRIBUTES} for number in range(1000)]
     path.write_text(json.dumps(machines), "utf-8")
-    return f"{{{{ lookup('ansible.builtin.file', '{path}') | from_json }}}}"
-
-
-def many(machines: str, concurrency: int, **options) -> dict:
-    """A task that creates machines, `concurrency` at once."""
-    return {
-        PLURAL: {
-            "virtual_machines": machines,
-            "concurrency": concurrency,
-            "asset_fields": ["id"],
-            **options,
-        }
-    }
+    listed = f"{{{{ lookup('ansible.builtin.file', '{path}') | from_json }}}}"
+    shared = {"virtual_machines": listed, "concurrency": concurrency, "asset_fields": ["id"]}
+    return {f"{MODULE}s": {**shared, **options}}
 
 
 class Cost(NamedTuple):
-    """The cost of a run of ansible-playbook."""
+    """The seconds of a run of ansible-playbook, and those of processors."""
 
     seconds: float
-    cpu: float  # seconds, including its children
-    memory: int  # bytes of the largest process
+    cpu: float
+
+    def over(self, empty: Cost) -> Cost:
+        """The cost in excess of an empty play."""
+        return Cost(self.seconds - empty.seconds, self.cpu - empty.cpu)
 
 
-def run(
-    tasks: list[dict], running: Running, directory: Path, hosts: int = 1, **environment: str
-) -> Cost:
-    """Run tasks in a separate ansible-playbook."""
+def run(task: dict, server: Server, directory: Path, hosts: int = 1, forks: int = 10) -> Cost:
+    """Run a task in a separate ansible-playbook."""
+    environment = {
+        "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
+        "ANSIBLE_FORKS": str(forks),
+    }
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    play(tasks, hosts, directory, **access(running), **ENVIRONMENT, **environment)
+    play([task], hosts, directory, **access(server), **environment)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(seconds, cpu, after.ru_maxrss * 1024)
+    return Cost(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def median(take: Callable[[int], float], rounds: int = ROUNDS) -> float:
-    """Return the median of this many measurements, each given its number."""
-    return statistics.median(take(number) for number in range(rounds))
-
-
-def over_empty(
-    tasks: Callable[[int], list[dict]], running: Running, directory: Path, rounds: int = ROUNDS
-) -> float:
-    """Return the seconds of tasks in excess of an empty play, measured side by side."""
-
-    def take(number: int) -> float:
-        return (
-            run(tasks(number), running, directory).seconds
-            - run([EMPTY], running, directory).seconds
-        )
-
-    return median(take, rounds)
-
-
-def slow_service(directory: Path) -> tuple[float, float, float]:
+def slow_service(directory: Path) -> tuple[float, ...]:
     """Return three ratios: seconds to the ideal, with the ledger to without, and the CPU of as many
     hosts to ours.
     """
-    machines = listed(directory, 1000)
-    plain, kept = many(machines, 50), many(machines, 50, ledger=str(directory / "slow.db"))
-    with service(1.0) as running:
-        empty = run([EMPTY], running, directory)
-        ours, ledger = (run([task], running, directory) for task in (plain, kept))
-        hosts = run(
-            [create("vm-{{ inventory_hostname }}")], running, directory, 1000, ANSIBLE_FORKS="50"
-        )
-    seconds = ours.seconds - empty.seconds
-    return (
-        seconds / 20,
-        (ledger.seconds - empty.seconds) / seconds,
-        (hosts.cpu - empty.cpu) / (ours.cpu - empty.cpu),
-    )
+    host = create("vm-{{ inventory_hostname }}")
+    with Server(1.0) as server:
+        empty = run(EMPTY, server, directory)
+        ours = run(many(directory, 50), server, directory).over(empty)
+        kept = many(directory, 50, ledger=str(directory / "slow.db"))
+        ledger = run(kept, server, directory).over(empty)
+        hosts = run(host, server, directory, 1000, 50).over(empty)
+    return ours.seconds / 20, ledger.seconds / ours.seconds, hosts.cpu / ours.cpu
 
 
-def against_a_loop(directory: Path) -> float:
-    machines = listed(directory, 1000)
-    with service() as running:
-        ours = over_empty(lambda number: [many(machines, 16)], running, directory)
-        loop = over_empty(
-            lambda number: [create("vm-{{ item }}", **over(1000))], running, directory
+def against_a_loop(directory: Path) -> tuple[float, ...]:
+    """Return the ratio to a loop; each measured beside an empty play."""
+
+    def seconds(task: dict) -> float:
+        return statistics.median(
+            run(task, server, directory).over(run(EMPTY, server, directory)).seconds
+            for _round in range(ROUNDS)
         )
-    return ours / loop
+
+    with Server() as server:
+        loop = create("vm-{{ item }}", **over(1000))
+        return (seconds(many(directory, 16)) / seconds(loop),)
 
 
 class Row(NamedTuple):
     """What is measured, and the bar for each of its numbers."""
 
-    measure: Callable
+    measure: Callable[[Path], tuple[float, ...]]
     bars: tuple[tuple[str, str, float], ...]  # what, the side of the bar, the bar
 
 
@@ -167,25 +109,12 @@ ROWS = (
 
 def main() -> None:
     """Print a line for each number; exit with 1 when a bar does not hold."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", help="measure only work whose name contains this")
-    given = parser.parse_args()
-    held = []
+    only, held = word(__doc__), []
     with tempfile.TemporaryDirectory() as scratch:
         for row in ROWS:
-            if not any(given.only in name for name, *dummy in row.bars):
-                continue
-            measured = row.measure(Path(scratch))
-            for number, (name, side, limit) in zip(
-                measured if isinstance(measured, tuple) else (measured,), row.bars
-            ):
-                held.append(number >= limit if side == ">=" else number <= limit)
-                print(
-                    f"{name:50}{number:10.2f}{side:>5} {limit:g}{'' if held[-1] else '  NOT HELD'}",
-                    flush=True,
-                )
+            if any(only in what for what, _side, _limit in row.bars):
+                for figure, (what, side, limit) in zip(row.measure(Path(scratch)), row.bars):
+                    held.append(holds(what, figure, side, limit))
     sys.exit(not all(held))
 
 

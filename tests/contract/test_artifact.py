@@ -8,14 +8,14 @@ import subprocess
 import tarfile
 
 import pytest
+from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
 from support.running import build_artifact
 
 # Tracked, and only for contributors.
 LEFT_OUT = (
-    *(".ci/", ".editorconfig", ".git-blame-ignore-revs", ".github/", ".gitignore"),
-    *(".pre-commit-config.yaml", "AGENTS.md", "Makefile", "antsibull-nox.toml", "galaxy.yml"),
-    *("noxfile.py", "pyproject.toml", "tests/"),
+    *(".ci/", ".config/", ".github/", ".gitignore", "AGENTS.md", "Makefile", "antsibull-nox.toml"),
+    *("galaxy.yml", "noxfile.py", "pyproject.toml", "tests/"),
 )
 # What may lie in a clone and is nobody else's.
 PRIVATE = (
@@ -49,7 +49,7 @@ def packed(tmp_path_factory) -> set[str]:
     """Return the files of an artifact that was built in a clone in which people have worked."""
     directory = tmp_path_factory.mktemp("packed")
     clone = directory / "clone"
-    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(clone)], cwd=CHECKOUT, check=True)
+    GitCopier().copy(CHECKOUT, clone)
     for name in PRIVATE:
         path = clone / name
         path.parent.mkdir(parents=True, exist_ok=True)

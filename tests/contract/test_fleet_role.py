@@ -12,9 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     ARGUMENT_SPEC,
     MANY,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINES,
-)
+from support import VIRTUAL_MACHINES
 
 ROLE = Path(__file__).resolve().parents[2] / "roles/fleet"
 
@@ -24,7 +22,6 @@ def load(name: str) -> object:
 
 
 OPTIONS = load("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
-TASKS = load("tasks/main.yml")[0]["block"]
 NAMES = "concurrency asset_fields defaults report in_doubt max_unknown max_failures"
 SAME = {
     **{f"fleet_{name}": MANY[name] for name in NAMES.split()},
@@ -53,8 +50,3 @@ def test_a_variable_has_the_type_of_the_option_it_sets(name):
 @pytest.mark.parametrize("name", ["fleet_max_unknown", "fleet_max_failures", "fleet_on_difference"])
 def test_a_variable_has_the_default_of_the_option_it_sets(name):
     assert OPTIONS[name]["default"] == SAME[name]["default"]
-
-
-def test_there_are_at_most_five_tasks_including_the_check_of_the_variables():
-    assert len(load("tasks/main.yml")) == 1
-    assert len([TASKS[0], *TASKS[1]["block"], *TASKS[1]["always"]]) + 1 <= 5

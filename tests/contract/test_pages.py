@@ -7,23 +7,12 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import textwrap
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._resources import resources
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options
-from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
-    settings_from,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import _for_one
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import prepare_one
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
 from emulator.settings import RULES
 from support import SPECS
-from tools import matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -38,6 +27,7 @@ OPEN_POINTS = [
     if re.match(r"\| \d", line)
 ]
 SECTIONS = {
+    "1",
     "2.3",
     "3",
     "4.1",
@@ -59,32 +49,18 @@ def quoted(text: str) -> list[str]:
 def test_links_and_files_exist(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", PAGES[page])
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
-    assert [
-        path
-        for path in PATH.findall(PAGES[page])
-        if not (ROOT / path).exists() and "load_balancer" not in path
-    ] == []
+    assert [path for path in PATH.findall(PAGES[page]) if not (ROOT / path).exists()] == []
 
 
 def test_targets_exist():
-    line = ["make", "--no-print-directory", "help"]
-    told = subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    told = subprocess.run(
+        ["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     targets = {*re.findall(r"^([a-z]+) ", told, re.MULTILINE), *told.rpartition(": ")[2].split()}
     words = " ".join(part for page in PAGES.values() for part in quoted(page))
     named = set(re.findall(r"(?<![\w/])make (?:PYTHON=\S+ )?([a-z]+)", words))
     assert len(named) > 10
     assert named <= targets
-
-
-def test_the_resource_on_the_page_for_contributors_is_all_of_it():
-    (code,) = re.findall(r"   ```python\n(.*?)   ```", PAGES["CONTRIBUTING.md"], re.DOTALL)
-    made = dict(vars(resources))
-    exec(textwrap.dedent(code), made)
-    given = {"base_url": "https://s", "access_token": "token", "name": "front"}
-    spec = _for_one(made["CREATE_LOAD_BALANCER"])
-    valid = validate(spec, {**given, "attributes": {"port": "443"}})
-    (task,) = prepare_one(valid, settings_from(valid.params))
-    assert task.planned().plan.body == {"name": "front", "attributes": {"port": 443}}
 
 
 def test_every_section_with_an_open_point_has_a_row():
@@ -109,27 +85,42 @@ def test_everything_that_an_open_point_names_exists(row):
         ], test
 
 
-def test_the_page_on_support_names_the_tested_versions():
+def test_the_page_on_versions_names_the_tested_versions():
     def version(name: str) -> list[int]:
         return [int(part) for part in name.split(".")]
 
-    page = (ROOT / "docs/docsite/rst/support.rst").read_text(encoding="utf-8")
-    oldest, newest = min(matrix.CORES, key=version), max(matrix.CORES, key=version)
-    pythons = sorted({*matrix.PYTHONS.values()}, key=version)
-    assert f"- {oldest} to {newest}." in page
-    assert f": {pythons[0]} to {pythons[-1]} are tested." in page
-    assert f"{matrix.OLDEST_TARGET} and {pythons[0]} to {pythons[-1]} are tested." in page
+    page = (ROOT / "docs/docsite/rst/versions.rst").read_text(encoding="utf-8")
+    nox = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    cores = dict(re.findall(r'"(2\.\d+)": \("2[\w.]+", "(3\.\d+)"\)', nox))
+    oldest, newest = min(cores, key=version), max(cores, key=version)
+    pythons = sorted({*cores.values()}, key=version)
+    (target,) = re.findall(r'^OLDEST_TARGET = "(.*?)"', nox, re.MULTILINE)
+    assert f": {oldest} to {newest}." in page
+    assert f"; {pythons[0]} to {pythons[-1]} are tested." in page
+    assert f"{target} and {pythons[0]} to {pythons[-1]} are tested." in page
 
 
-def test_the_page_of_environment_variables_names_each_and_no_other():
-    page = (ROOT / "docs/docsite/rst/environment_variables.rst").read_text(encoding="utf-8")
+def test_the_reference_names_each_environment_variable_and_no_other():
+    page = (ROOT / "docs/docsite/rst/reference.rst").read_text(encoding="utf-8")
+    listed = page.partition("Environment variables\n---")[2].partition("\n\nThe collection")[0]
     names = {**options.ARGUMENT_SPEC, **options.MANY}
     variables = {name: options.variables_of(name) for name in names if options.variables_of(name)}
-    told = {
-        option: re.findall(r"``(\w+)``", row)
-        for row, option in re.findall(r"\* - (.*)\n      - ``(\w+)``", page)
-    }
-    assert told == variables
+    told = re.findall(r"``([A-Z_]+)``", listed)
+    assert sorted(told) == sorted(name for places in variables.values() for name in places)
     fragments = "".join(path.read_text() for path in ROOT.glob("plugins/doc_fragments/*.py"))
     for places in variables.values():  # in order of precedence
         assert re.search(r"[^.]*".join(f"E\\({each}\\)" for each in places), fragments), places
+
+
+def test_the_messages_that_the_page_on_failures_quotes_are_those_of_the_code():
+    page = (ROOT / "docs/docsite/rst/failures.rst").read_text(encoding="utf-8")
+    quoted = re.findall(r'"([^"\n]+)"', page)
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("plugins/**/*.py")]
+    texts = [
+        node.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert quoted
+    assert [each for each in quoted if not any(each in text for text in texts)] == []

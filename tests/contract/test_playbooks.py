@@ -1,4 +1,4 @@
-"""The page of the playbooks lists every playbook with every variable that a user can set, and no
+"""The reference lists every playbook with every variable that a user can set, and no
 other.
 """
 
@@ -14,17 +14,16 @@ from jinja2 import Environment, nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOKS = {path.stem: path for path in sorted((ROOT / "playbooks").glob("*.yml"))}
-PAGE = (ROOT / "docs/docsite/rst/playbooks.rst").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"\n(\w+)\n-+\n\n(.*?)(?=\n[\w ]+\n-+\n|\Z)", PAGE, re.DOTALL))
+PAGE = (ROOT / "docs/docsite/rst/reference.rst").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"\n(\w+)\n~+\n\n(.*?)(?=\n[\w ]+\n[~-]+\n)", PAGE, re.DOTALL))
 
 
 def documented(section: str) -> set[str]:
-    """Return the variables of a playbook: those of its table, and those that it shares."""
-    shared = re.findall(r"^Common variables: .*?(?=\n\n|\Z)", section, re.MULTILINE | re.DOTALL)
-    named = set(re.findall(r"``(\w+)``", "".join(shared)))
-    return {*re.findall(r"\* - ``(\w+)``", section), *named} - PLAYBOOKS.keys()
+    """Return the variables of a playbook; its section quotes nothing else but names and values."""
+    return {*re.findall(r"``(\w+)``", section)} - PLAYBOOKS.keys() - NO_VARIABLES
 
 
+NO_VARIABLES = {"ledger_info", "true", "absent", "url", "process", "log"}
 DOCUMENTED = {name: documented(text) for name, text in SECTIONS.items()}
 ANSIBLES = {  # and ansible_...
     "hostvars",

@@ -13,16 +13,25 @@ from typing import NamedTuple
 
 import psycopg
 import pytest
+import yaml
+from ansible.parsing.vault import VaultLib, VaultSecret
 from crossing.playbook import inventory, playbook
-from crossing.table import FATES, cases
-from support.databases import postgres_server, schema_in
-from support.fixtures import collections
+from crossing.table import FATES, cases, ledgers
+from support.databases import schema_in
 from support.running import Ansible, Run
 from support.wire import Last, Sent, Wire, running
 
-__all__ = ["collections", "postgres_server"]
-
 ENTRIES = "SELECT name, state FROM infrastructure_services_entry"
+PASSWORD, VAULTED = "of the vault", "secret-in-the-vault"
+PLACES = ("ledger", "unreached", "untouched")  # of each kind of ledger, for one service each
+
+
+class Played(NamedTuple):
+    """The results of one play, its directory, and the service that it met."""
+
+    run: Run
+    service: Wire
+    directory: Path
 
 
 class Crossed(NamedTuple):
@@ -75,12 +84,74 @@ def entries_of(location: str) -> dict[str, str] | None:
     return dict(rows)
 
 
+def located(kinds: list[str], directory: Path, postgres_server: str) -> dict[str, dict[str, str]]:
+    """Return the variables of the hosts: by the kind of ledger, places of ledgers."""
+    found: dict[str, dict[str, str]] = {}
+    for kind in kinds:
+        places = {
+            "none": lambda _name: None,
+            "sqlite": lambda name: str(directory / f"{name}.db"),
+            "postgresql": lambda _name: schema_in(postgres_server),
+        }
+        located = {name: places[kind](name) for name in PLACES}
+        found[kind] = {name: place for name, place in located.items() if place}
+    return found
+
+
+def recorded(kept: dict[str, str]) -> dict[str, str]:
+    """Return the entries of the ledgers of one kind, but for the one that is only read."""
+    found: dict[str, str] = {}
+    for name in ("ledger", "unreached"):
+        found |= (entries_of(kept[name]) if name in kept else None) or {}
+    return found
+
+
 @pytest.fixture(scope="session")
 def nobody() -> Iterator[str]:
     """The URL of a port where nothing listens, reserved for the duration."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def played(collections: Path, tmp_path_factory) -> Callable[..., Played]:
+    """Run tasks, given as YAML or data, in one play that goes on when one fails."""
+
+    def played(
+        tasks: str | list,
+        choose: Callable[[Sent], bytes],
+        hosts: dict[str, dict] | None = None,
+        of: str = "all",
+        environment: dict[str, str] | None = None,
+        **variables: object,
+    ) -> Played:
+        """`of`: the hosts of the play; `variables`: of the play, beside `service` and `vaulted`."""
+        directory = tmp_path_factory.mktemp("played")
+        password = directory / "password"
+        password.write_text(PASSWORD)
+        vault = VaultLib([("default", VaultSecret(PASSWORD.encode()))])
+        vaulted = f"!vault {json.dumps(vault.encrypt(VAULTED).decode())}"
+        with running(choose) as service:
+            play = {"hosts": of, "gather_facts": False}
+            play |= dict.fromkeys(("ignore_errors", "ignore_unreachable"), True)
+            play["vars"] = {"service": service.url, "vaulted": "@VAULT@", **variables}
+            text = tasks if isinstance(tasks, str) else f"{json.dumps(tasks)}\n"
+            indented = "".join(f"   {line}\n" for line in text.splitlines())
+            whole = f"{yaml.safe_dump([play])}  tasks:\n{indented}"
+            whole = whole.replace("'@VAULT@'", vaulted).replace('"@VAULT@"', vaulted)
+            inventory = {"all": {"hosts": hosts or {"localhost": {}}}}
+            run = Ansible(directory, collections, service.url, "local", inventory).playbook(
+                whole,
+                "--vault-password-file",
+                str(password),
+                ANSIBLE_PIPELINING="true",
+                **(environment or {}),
+            )
+        assert "Traceback" not in run.output
+        return Played(run, service, directory)
+
+    return played
 
 
 @pytest.fixture(scope="session")
@@ -98,15 +169,9 @@ def crossed(
             told = fates[machine_of(sent)]
             return told(json.loads(sent.body)["name"]) if told else Last()
 
-        ledgers = {"none": {}}
-        ledgers["sqlite"] = {
-            name: str(directory / f"{name}.db") for name in ("ledger", "unreached", "untouched")
-        }
-        ledgers["postgresql"] = {
-            name: schema_in(postgres_server) for name in ("ledger", "unreached", "untouched")
-        }
+        kinds = located(ledgers(path), directory, postgres_server)
         with running(choose) as service:
-            ansible = Ansible(directory, collections, "", "local", inventory(ledgers))
+            ansible = Ansible(directory, collections, "", "local", inventory(kinds))
             done = ansible.playbook(
                 playbook(path, service.url, nobody),
                 "--forks",
@@ -115,19 +180,15 @@ def crossed(
                 INFRASTRUCTURE_SERVICES_ACCESS_TOKEN=None,
                 INFRASTRUCTURE_SERVICES_BASE_URL=None,
             )
-        found = {
-            name: {key: entries_of(location) for key, location in kept.items()}
-            for name, kept in ledgers.items()
-        }
-        entries = {
-            name: {**(kept.get("ledger") or {}), **(kept.get("unreached") or {})}
-            for name, kept in found.items()
-        }
+        assert "Traceback" not in done.output
         return Crossed(
             done,
             service,
-            entries,
-            {name: kept.get("untouched") is None for name, kept in found.items()},
+            {kind: recorded(kept) for kind, kept in kinds.items()},
+            {
+                kind: not (place := kept.get("untouched")) or entries_of(place) is None
+                for kind, kept in kinds.items()
+            },
         )
 
     return run

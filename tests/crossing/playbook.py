@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crossing.table import CPU, LEDGERS, REFUSED, Case, attempts, cases
+from crossing.table import CPU, REFUSED, Case, attempts, cases
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 PREFIX = "INFRASTRUCTURE_SERVICES_"
+NOTHING: dict[str, Any] = {}
 KEYWORDS = {
     "worker": {},
     "become": {"become": True, "become_method": "myself"},
@@ -22,7 +23,7 @@ def inventory(ledgers: dict[str, dict[str, str]]) -> dict[str, Any]:
     return {
         "all": {
             "children": {
-                "ledgers": {"hosts": {name: ledgers[name] for name in LEDGERS}},
+                "ledgers": {"hosts": ledgers},
                 "away": {"hosts": {"nowhere": {"ansible_connection": "away"}}},
             }
         }

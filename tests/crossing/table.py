@@ -160,6 +160,13 @@ class Case(NamedTuple):
         return [f"vm-{self.machine}-{item}" for item in range(self.items)] or [f"vm-{self.machine}"]
 
 
+def ledgers(path: str) -> list[str]:
+    """Return the ledgers of a path; the worker has all, and only where a task runs tells the others
+    apart.
+    """
+    return [*LEDGERS] if path == PATHS[0] else [*LEDGERS[:2]]
+
+
 def items(path: str) -> int:
     """Return the length of a loop; on `become` each item starts a Python."""
     return 2 if path == "become" else 3

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from support.running import Ansible
-from support.wire import Last, Sent, answer, running
+from support.wire import Last, Sent, answer
 
 pytestmark = pytest.mark.matrix
 
@@ -38,74 +39,44 @@ AWAY = {
 }
 
 
+def task(case: str, options: dict, **keywords: object) -> dict:
+    where = {"base_url": f"{{{{ service }}}}/{case.replace(', ', ' ').replace(' ', '-')}"}
+    return {"name": case, MODULE: {**where, "path": "/api/v1/things", **options}, **keywords}
+
+
 @pytest.fixture(scope="module")
-def ran(collections, tmp_path_factory):
-    """Run all cases on both paths with a ledger by environment; return the run and the service."""
+def ran(played):
+    """Run all cases on both paths, with a ledger and `force` that are not for them."""
+    numbers = Counter()
 
     def choose(sent: Sent) -> bytes:
-        if "lost" in sent.case:
-            return Last()
-        return answer(200, len(service.sent_by(sent.case)))
+        numbers[sent.case] += 1
+        return Last() if "lost" in sent.case else answer(200, numbers[sent.case])
 
+    shared = {"retry_max_delay": 0, "force": True}
     tasks = [
-        {
-            "name": f"{name}, {path}",
-            MODULE: {
-                "base_url": f"{{{{ service }}}}/{name.replace(' ', '-')}-{path}",
-                "path": "/api/v1/things",
-                "retry_max_delay": 0,
-                **options,
-            },
-            "become": become and "async" not in keywords,
-            "become_method": "myself",
-            **keywords,
-        }
+        task(
+            f"{name}, {path}",
+            {**shared, **options},
+            **{"become": become and "async" not in keywords, "become_method": "myself", **keywords},
+        )
         for name, (options, keywords, _expected) in CASES.items()
         for path, become in PATHS.items()
     ]
+    away = {"ansible_connection": "away", "ansible_away": "late", "ansible_ssh_retries": 1}
     tasks += [
-        {
-            "name": f"{name}, away",
-            MODULE: {
-                "base_url": f"{{{{ service }}}}/{name.replace(' ', '-')}-away",
-                "path": "/api/v1/things",
-                **options,
-            },
-            "check_mode": check_mode,
-            "ignore_unreachable": True,
-            "vars": {
-                "ansible_connection": "away",
-                "ansible_away": "late",
-                "ansible_ssh_retries": 1,
-            },
-        }
+        task(f"{name}, away", options, check_mode=check_mode, vars=away)
         for name, (options, check_mode, _requests) in AWAY.items()
     ]
-    directory = tmp_path_factory.mktemp("requests")
-    with running(choose) as service:
-        play = {
-            "hosts": "localhost",
-            "gather_facts": False,
-            "ignore_errors": True,
-            "vars": {"service": service.url},
-            "module_defaults": {"group/infrastructure.services.all": {"force": True}},
-            "tasks": tasks,
-        }
-        ansible = Ansible(directory, collections, service.url, "local")
-        run = ansible.playbook(
-            [play],
-            ANSIBLE_PIPELINING="true",
-            INFRASTRUCTURE_SERVICES_LEDGER=str(directory / "ledger.db"),
-        )
-    return run, service, directory
+    ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": "/nowhere/ledger.db"}
+    return played(tasks, choose, environment=ledger)
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", CASES)
 def test_the_requests_and_the_result(ran, name, path):
-    run, service, _directory = ran
-    result = run.result(f"{name}, {path}")
-    sent = service.sent_by(f"{name.replace(' ', '-')}-{path}")
+    result = ran.run.result(f"{name}, {path}")
+    sent = ran.service.sent_by(f"{name.replace(' ', '-')}-{path}")
     seen = (result["outcome"], result.get("failed", False), result.get("json"), len(sent))
     assert seen == CASES[name][2], result
     method = CASES[name][0].get("method", "GET")
@@ -115,22 +86,18 @@ def test_the_requests_and_the_result(ran, name, path):
 
 
 def test_until_names_what_to_do_instead(ran):
-    said = [ran[0].result(f"{name}, worker")["msg"] for name in ("post until", "patch until")]
+    said = [ran.run.result(f"{name}, worker")["msg"] for name in ("post until", "patch until")]
     assert [text for text in said if "method: GET" not in text or "ledger" in text] == []
 
 
-def test_nothing_is_recorded_and_nothing_is_said_of_ledgers(ran):
-    run, _service, directory = ran
-    assert not (directory / "ledger.db").exists()
-    assert [word for word in ("Traceback", "No ledger", "new ledger") if word in run.output] == []
+def test_nothing_is_said_of_ledgers(ran):
+    assert [word for word in ("No ledger", "new ledger") if word in ran.run.output] == []
 
 
 @pytest.mark.parametrize("name", AWAY)
 def test_a_connection_that_runs_a_module_again(ran, name):
-    options, _check_mode, requests = AWAY[name]
-    result = ran[0].result(f"{name}, away")
+    _options, _check_mode, requests = AWAY[name]
+    result = ran.run.result(f"{name}, away")
     assert result["outcome"] == "unknown"
-    assert len(ran[1].sent_by(f"{name.replace(' ', '-')}-away")) == requests
-    method = options.get("method", "GET")
-    assert f"request /api/v1/things: the module to {method} http://" in result["msg"]
-    assert "/api/v1/things gave no result" in result["msg"]
+    assert len(ran.service.sent_by(f"{name.replace(' ', '-')}-away")) == requests
+    assert "request /api/v1/things: the module gave no result" in result["msg"]

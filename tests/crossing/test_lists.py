@@ -1,6 +1,4 @@
-"""The plural module, and a service with two spellings: paths and ledgers crossed with fates, in one
-run.
-"""
+"""The plural module: paths and ledgers crossed with fates, in one run."""
 
 from __future__ import annotations
 
@@ -9,12 +7,10 @@ from itertools import product
 from typing import NamedTuple
 
 import pytest
-from crossing.conftest import entries_of
-from crossing.playbook import KEYWORDS, MODULE, inventory
+from crossing.conftest import located, recorded
+from crossing.playbook import KEYWORDS, MODULE
 from crossing.table import CPU, LEDGERS, created
-from support.databases import schema_in
-from support.running import Ansible
-from support.wire import Last, answer, running
+from support.wire import Last, answer
 
 PATHS = ("worker", "become")
 NAMES = ("a", "b", "c")
@@ -74,77 +70,35 @@ def of_list(path: str, fate: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def ran(collections, postgres_server, nobody, tmp_path_factory):
-    """Run everything; return the run, the service, and the entries of the ledgers."""
-    directory = tmp_path_factory.mktemp("lists")
+def ran(played, postgres_server, nobody, tmp_path_factory):
+    """Run everything; return what was played, and the entries of the ledgers."""
 
     def choose(sent):
         name = json.loads(sent.body)["name"]
         return FATES[name.split("-")[1]].answer(name)
 
-    kinds = ("ledger", "unreached")
-    ledgers = {
-        "none": {},
-        "sqlite": {kind: str(directory / f"{kind}.db") for kind in kinds},
-        "postgresql": {kind: schema_in(postgres_server) for kind in kinds},
-    }
-    with running(choose) as service:
-        play = {
-            "hosts": "ledgers",
-            "gather_facts": False,
-            "ignore_errors": True,
-            "vars": {"service": service.url, "nobody": nobody},
-            "tasks": [of_list(path, fate) for path, fate in product(PATHS, FATES)],
-        }
-        ansible = Ansible(directory, collections, service.url, "local", inventory(ledgers))
-        run = ansible.playbook(json.dumps([play]) + "\n", "--forks", "3", ANSIBLE_PIPELINING="true")
-    return (
-        run,
-        service,
-        {
-            name: {**(entries_of(kept["ledger"]) or {}), **(entries_of(kept["unreached"]) or {})}
-            for name, kept in ledgers.items()
-            if kept
-        },
-    )
-
-
-def result_of(ran, ledger: str, task: str) -> dict:
-    (result,) = [
-        line["result"] for line in ran[0].results if (line["task"], line["host"]) == (task, ledger)
-    ]
-    return result
+    kinds = located([*LEDGERS], tmp_path_factory.mktemp("lists"), postgres_server)
+    tasks = [of_list(path, fate) for path, fate in product(PATHS, FATES)]
+    done = played(tasks, choose, kinds, nobody=nobody)
+    return done, {kind: recorded(kept) for kind, kept in kinds.items()}
 
 
 @pytest.mark.parametrize(("path", "ledger", "fate"), CASES)
 def test_a_list_reports_what_happened_to_each(ran, path, ledger, fate):
-    want, result = expected(path, ledger, fate), result_of(ran, ledger, f"{path} {fate}")
+    done, entries = ran
+    want, result = expected(path, ledger, fate), done.run.on(ledger).result(f"{path} {fate}")
     assert [item["outcome"] for item in result.get("results", [])] == list(want.outcomes), result
     is_ok = want is FATES["ok"]
-    assert (result["outcome"], result["failed"], result["changed"]) == (
-        want.outcome,
-        not is_ok,
-        is_ok,
-    )
+    seen = (result["outcome"], result["failed"], result["changed"])
+    assert seen == (want.outcome, not is_ok, is_ok)
     assert want.says in " ".join(
         [result.get("msg", ""), *(item.get("msg", "") for item in result.get("results", ()))]
     )
-    made = {f"{path}-{fate}-{name}": created(f"{path}-{fate}-{name}") for name in NAMES}
-    assert result.get("ansible_facts", {}).get("compute_virtual_machines", {}) == (
-        made if is_ok else {}
-    )
-    names = [json.loads(sent.body)["name"] for sent in ran[1].sent_by(ledger)]
-    assert len([name for name in names if name.startswith(f"{path}-{fate}-")]) == want.requests
-
-
-@pytest.mark.parametrize(("path", "ledger", "fate"), [case for case in CASES if case[1] != "none"])
-def test_the_ledger_records_each(ran, path, ledger, fate):
-    want, mine = expected(path, ledger, fate), f"{path}-{fate}-"
-    known = {name: state for name, state in ran[2][ledger].items() if name.startswith(mine)}
-    assert known == {
-        f"{path}-{fate}-{name}": want.state for name in NAMES[: want.requests] if want.state
-    }
-
-
-def test_no_traceback(ran):
-    assert "Traceback" not in ran[0].output
+    mine = [f"{path}-{fate}-{name}" for name in NAMES]
+    made = {name: created(name) for name in mine} if is_ok else {}
+    assert result.get("ansible_facts", {}).get("compute_virtual_machines", {}) == made
+    names = [json.loads(sent.body)["name"] for sent in done.service.sent_by(ledger)]
+    assert len([name for name in names if name in mine]) == want.requests
+    known = {name: state for name, state in entries[ledger].items() if name in mine}
+    has_states = ledger != "none" and want.state
+    assert known == dict.fromkeys(mine[: want.requests] if has_states else [], want.state)

@@ -1,23 +1,23 @@
-"""Every option at every level with a value of every wrong type, as a module; in the worker one
-option of each kind.
+"""Every option at every level with a value of every wrong type, as a module; in the worker those
+that it reads itself.
 
 Nothing is sent and no Python error comes back; a value that can only be a mistake is refused,
-naming its option. Both places have the same specification and validator, so the worker runs one
-option of each kind at each depth, and those that it reads itself.
+naming its option.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLES,
+    VIRTUAL_MACHINES,
+)
 from support import LEAST, OPERATION, SPECS
-from support.front import run_module
-from support.running import Ansible
+from support.front import run_module, run_plural
 from support.shapes import put
 from support.wire import Last, running
 
@@ -107,16 +107,7 @@ OPTIONS = {
 }
 
 
-def _in_the_worker() -> list[str]:
-    """Return the options to run in the worker."""
-    chosen: dict[object, str] = {}
-    for name, (case, *_others) in OPTIONS.items():
-        own = case.path if case.path[0] in READ_BY_THE_WORKER else ()
-        chosen.setdefault((own, case.kind, len(case.path) > 1, 0 in case.path), name)
-    return list(chosen.values())
-
-
-IN_THE_WORKER = _in_the_worker()
+IN_THE_WORKER = [name for name, (case, *_) in OPTIONS.items() if case.path[0] in READ_BY_THE_WORKER]
 
 
 def check(case: Wrong, result: dict) -> None:
@@ -152,47 +143,68 @@ def test_a_module_refuses_it_and_names_the_option(silent, option: str):
 
 
 @pytest.fixture(scope="module")
-def in_the_worker(silent, collections: Path, tmp_path_factory) -> dict[str, dict]:
+def in_the_worker(played) -> dict[str, dict]:
     """Return the result of each case in the worker: one loop over each module's cases."""
+    chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
     tasks = [
         {
             "name": name,
             f"infrastructure.services.{name}": "{{ item.options }}",
-            "loop": f"{{{{ {name} }}}}",
-            "loop_control": {"label": "{{ item.case }}"},
+            "loop": [
+                {"case": str(case), "options": case.options("http://127.0.0.1:9")}
+                for case in chosen
+                if case.resource == name
+            ],
             "check_mode": True,
-            "ignore_errors": True,
         }
         for name in OPERATION
     ]
-    chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
-    cases = {
-        name: [
-            {"case": str(case), "options": case.options(silent.url)}
-            for case in chosen
-            if case.resource == name
-        ]
-        for name in OPERATION
-    }
-    directory = tmp_path_factory.mktemp("wrong")
-    variables = directory / "variables.json"
-    variables.write_text(json.dumps(cases))
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars_files": [str(variables)],
-        "tasks": tasks,
-    }
-    run = Ansible(directory, collections, silent.url, "local").playbook(
-        json.dumps([play], indent=1) + "\n"
-    )
-    assert "Traceback" not in run.output
-    items = [line["result"] for line in run.results if line["kind"] == "item"]
+    done = played(tasks, lambda _sent: Last())
+    assert done.service.connections == 0
+    items = [line["result"] for line in done.run.results if line["kind"] == "item"]
     return {item["item"]["case"]: item for item in items}
 
 
 @pytest.mark.parametrize("option", IN_THE_WORKER)
-def test_a_task_refuses_it_and_names_the_option(silent, in_the_worker, option: str):
+def test_a_task_refuses_it_and_names_the_option(in_the_worker, option: str):
     for case in OPTIONS[option]:
         check(case, in_the_worker[str(case)])
-    assert silent.connections == 0
+
+
+NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}
+# The items that have a fault, in front of it.
+LABELS = re.compile(r"(?<!\w)((?:\[\d+\](?: \(\w+\))?(?:, )?)+): ")
+AT_ONCE = 90  # wrong items in a task: a message tells at most 100 faults
+
+
+def wrong_items(plural) -> list[tuple[str, object]]:
+    """Return items that can only be mistakes, each after the option that its fault has to name."""
+    found: list[tuple[str, object]] = [(plural.key, {})]
+    found += [("must be a dict", value) for value in NO_DICTS.values()]
+    for path, kind in _options(plural.item_options):
+        name = [str(part) for part in path if part][-1]
+        given = {} if path[0] == "body" else {"attributes": {}}
+        given[plural.key] = "_".join(map(str, path))
+        values = [VALUES[value] for value in NEVER_MEANT.get(kind, SCALARS)]
+        values += [[value] for value in NO_DICTS.values() if kind == "list of dict"]
+        found += [(name, {**given, **put(path, value)}) for value in values]
+    return found
+
+
+@pytest.mark.parametrize("plural", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda it: it.name)
+def test_each_wrong_item_of_a_list_is_told_once(silent, plural):
+    wrong = wrong_items(plural)
+    options = {"base_url": silent.url, "access_token": "token-of-the-tests"}
+    for first in range(0, len(wrong), AT_ONCE):
+        some = wrong[first : first + AT_ONCE]
+        result = run_plural(plural, {**options, plural.option: [item for _name, item in some]})
+        assert (result["outcome"], result["failed"]) == ("not_sent", True), result
+        assert not PYTHON.search(result["msg"])
+        _head, *parts = LABELS.split(result["msg"])
+        told = [
+            (int(number), text)
+            for labels, text in zip(parts[::2], parts[1::2])
+            for number in re.findall(r"\[(\d+)\]", labels)
+        ]
+        assert sorted(number for number, _text in told) == list(range(len(some)))
+        assert [text for number, text in told if some[number][0] not in text] == []

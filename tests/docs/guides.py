@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from antsibull_docutils.rst_code_finder import (
     CodeBlockDirective,
     find_code_blocks,
     mark_antsibull_code_block,
 )
-from tools import docs_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs/docsite/rst").glob("*.rst"))
@@ -66,10 +66,9 @@ class _CaptionedBlock(CodeBlockDirective):
 
 def in_order() -> list[Path]:
     """Return README.md and then the guides, in the order in which a newcomer reads them."""
-    return [
-        ROOT / "README.md",
-        *(ROOT / f"docs/docsite/rst/{name}.rst" for name in docs_tree.guides()),
-    ]
+    listed = yaml.safe_load((ROOT / "docs/docsite/extra-docs.yml").read_text(encoding="utf-8"))
+    names = [name for section in listed["sections"] for name in section["toctree"]]
+    return [ROOT / "README.md", *(ROOT / f"docs/docsite/rst/{name}.rst" for name in names)]
 
 
 @cache  # parsing a page takes a tenth of a second, and each of xdist's workers asks often

@@ -1,4 +1,4 @@
-"""The pages about failures and messages match the code."""
+"""The page about failures matches the code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tools import docs_failures
 PAGE = docs_failures.PAGE.read_text(encoding="utf-8")
 
 
-def test_the_tables_match_the_code():
-    assert docs_failures.BETWEEN.search(PAGE).group() == docs_failures.tables()
+def test_the_table_matches_the_code():
+    assert docs_failures.BETWEEN.search(PAGE).group() == docs_failures.table()
 
 
-def test_every_event_of_the_policy_is_in_a_table():
+def test_every_event_of_the_policy_is_in_the_table():
     shown = {Event[name] for name in docs_failures.EVENTS}
     shown |= {
         policy.meaning(code)[0] for code in {*policy._BY_STATUS, *docs_failures.CLASSES.values()}

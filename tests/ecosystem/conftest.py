@@ -1,4 +1,4 @@
-"""Ansible's commands, the installed artifact and the emulator, as in the integration tests."""
+"""A checkout of its own, as a release has it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
-from support.fixtures import ansible_once, collections, installed, running_service, service
-
-__all__ = ["ansible_once", "collections", "installed", "running_service", "service"]
 
 COMMITTED = {
     "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
@@ -36,7 +34,8 @@ def git(directory: Path, *arguments: str) -> None:
 def checkout(tmp_path_factory) -> Path:
     """The tracked and untracked, unignored files, committed in a repository of their own."""
     directory = tmp_path_factory.mktemp("release") / "checkout"
-    subprocess.run([str(CHECKOUT / "tests/tools/copy"), str(directory)], cwd=CHECKOUT, check=True)
+    GitCopier().copy(CHECKOUT, directory)
+    git(directory, "init", "--quiet")
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--message", "A release")
     return directory

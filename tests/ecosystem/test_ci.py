@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options
+from ecosystem.test_gitlab import MARK, REQUEST, GitLab
+from support.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = [ROOT / "docs/ci/github.yml", ROOT / "docs/ci/gitlab-ci.yml"]
 SUFFIXES = {".json", ".xml", ".html", ".md"}  # of the files of a report
-PINNED = ("ansible-core", "psycopg[binary]")  # as the tests have them
+PINNED = ("ansible-core", "psycopg")  # as the tests have them
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
@@ -39,13 +43,17 @@ def test_a_pipeline_plans_first_and_carries_out_what_was_approved(path):
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_a_pipeline_installs_the_versions_that_are_tested(path):
     text = path.read_text(encoding="utf-8")
-    ours = (ROOT / "tests/requirements.txt").read_text(encoding="utf-8")
+    names = ("tests/requirements.txt", "tests/requirements-pytest.txt")
+    ours = "".join((ROOT / name).read_text(encoding="utf-8") for name in names)
+    ours = ours.replace("[binary]", "")
+    theirs = (ROOT / "docs/ci/requirements.txt").read_text(encoding="utf-8")
     version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
     for name in PINNED:
         (pin, *_older) = re.findall(rf"^({re.escape(name)}==\S+)", ours, re.MULTILINE)
-        assert f"'{pin}'" in text
+        assert f"\n{pin} --hash=sha256:" in theirs
     assert f"collection install infrastructure.services:=={version}\n" in text
-    assert not re.search(r"pip install.*'[\w\[\]-]+[<>]", text)
+    installed = re.findall(r"pip install (.*)", text)
+    assert {*installed} == {"--quiet --require-hashes --requirement requirements.txt"}
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
@@ -54,7 +62,8 @@ def test_the_job_that_runs_unreviewed_code_is_given_no_token(path):
     whole = yaml.safe_load(path.read_text(encoding="utf-8"))
     jobs = whole.get("jobs", whole)
     others = {name: value for name, value in whole.items() if name not in ("jobs", *jobs)}
-    assert "TOKEN" not in json.dumps([others, jobs["plan"], whole.get("default")]).upper()
+    given = re.sub(r"-u \w+", "", json.dumps([others, jobs["plan"], whole.get("default")]))
+    assert "TOKEN" not in given.upper()
     assert set(jobs["plan"].get("permissions", {}).values()) <= {"read"}
     assert jobs["apply"]["environment"] == "production"
 
@@ -79,3 +88,31 @@ def test_a_schedule_watches_the_ledger_and_carries_nothing_out(path):
         "in_doubt"
     ]
     assert re.search(r"== .push.", conditions["apply"])
+
+
+def test_the_comment_on_gitlab_runs_nothing_of_the_branch_and_commands_nothing(tmp_path):
+    branch, answers = tmp_path / "branch", GitLab()
+    branch.mkdir()
+    (tmp_path / "secret").write_text("a secret of the runner")
+    (branch / "fleet.plan.md").symlink_to(tmp_path / "secret")
+    (branch / "json.py").write_text("raise SystemExit('the branch runs with the token')")
+    (branch / "plan.txt").write_text("virtual machines: 1 to create\n/approve\n  /merge\n")
+    jobs = yaml.safe_load((ROOT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8"))
+    with Service(answers.script) as api:
+        variables = {
+            "API_TOKEN": "token-for-comments",
+            "CI_API_V4_URL": f"{api.url}/api/v4",
+            "CI_PROJECT_ID": "1",
+            "CI_MERGE_REQUEST_IID": str(REQUEST),
+            "CI_PROJECT_DIR": str(branch),
+        }
+        subprocess.run(
+            ["/bin/bash", "-e", "-c", "\n".join(jobs["comment"]["script"])],
+            cwd=branch,
+            env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path), **variables},
+            check=True,
+        )
+    (comment,) = answers.comments
+    assert comment.startswith(f"{MARK}\n\n**The plan failed**")
+    assert "virtual machines: 1 to create\n\\/approve\n  \\/merge\n" in comment
+    assert "secret" not in comment

@@ -1,5 +1,5 @@
 """A release is built only from a commit that qualifies, has the same bytes each time, and the
-commands of the guide "Verify a release" accept it exactly as it was signed.
+commands of the guide "Versions and upgrades" accept it exactly as it was signed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(
 NAME = f"infrastructure-services-{VERSION}"
 ARTIFACT, BOM, SUMS = f"{NAME}.tar.gz", f"{NAME}.cdx.json", "SHA256SUMS"
 KEY, STRANGER = "releaser@example.com", "stranger@example.com"
-MAKE_KEYRING, VERIFY, INSTALL, VERIFY_INSTALLED = (
-    step.text for step in read(ROOT / "docs/docsite/rst/verify_a_release.rst").steps
+*_UPGRADE, MAKE_KEYRING, VERIFY, INSTALL, VERIFY_INSTALLED = (
+    step.text for step in read(ROOT / "docs/docsite/rst/versions.rst").steps
 )
 COLLECTION = "collections/ansible_collections/infrastructure/services"
 MODULE = f"{COLLECTION}/plugins/modules/compute_virtual_machine.py"

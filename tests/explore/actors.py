@@ -7,7 +7,6 @@ from functools import cache
 from typing import NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._call.client import (
-    Clock,
     Context,
     Lease,
 )
@@ -234,7 +233,7 @@ def recording_of(run: Run, at: str, approved_rows: dict[str, int] | None = None)
         approved_rows,
         pause=lambda _seconds: run.world.sleep(20),
     )
-    recording.clock = lambda: Clock(run.world.now)
+    recording.clocks = lambda: (run.world.now,)
     return recording
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 from itertools import repeat
 from typing import Callable, Union
 
-from support.service import Peer, Received, Script
+from support.service import Peer, Script
 
 END_OF_HEAD = b"\r\n\r\n"
 PIECES = 1000  # of a drip; by default they take 20 seconds
@@ -40,13 +39,6 @@ def head(*headers: str, status: str = "201 Created") -> bytes:
     return "\r\n".join(
         [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers, "", ""]
     ).encode("latin-1")
-
-
-def with_member(name: str, value: str) -> Callable[[bytes], bytes]:
-    """Return a function that makes a good answer whose envelope has one more member; `value`: as
-    sent.
-    """
-    return lambda envelope: whole(f'{{"{name}": {value}, '.encode() + envelope[1:])
 
 
 def answers(
@@ -94,19 +86,9 @@ def drips(
     return script
 
 
-def ends_after(count: int, end: Callable[[Peer], None]) -> Script:
-    """Carry out the request, send the first `count` bytes of a good answer, and `end`."""
-    return answers(lambda envelope: whole(envelope)[:count], end)
-
-
 def never_answers(end: Callable[[Peer], None], carried_out: bool = True) -> Script:
     """Read the request, send nothing, and `end`."""
     return answers(b"", end, carried_out)
-
-
-def unread(end: Callable[[Peer], None]) -> Script:
-    """Do not even read the request."""
-    return end
 
 
 def corrupts_a_record(peer: Peer) -> None:
@@ -130,17 +112,6 @@ def greets(raw: bytes, end: Callable[[Peer], None]) -> Script:
     return script
 
 
-def secured(context: ssl.SSLContext) -> Script:
-    """Do the TLS handshake, and send a good answer."""
-
-    def script(peer: Peer) -> None:
-        peer.secure(context)
-        while answers()(peer):
-            pass
-
-    return script
-
-
 def grants(**fields: object) -> Script:
     """Act as a token endpoint that grants a token (RFC 6749 section 5.1); a field that is None is
     left out.
@@ -155,8 +126,3 @@ def grants(**fields: object) -> Script:
         {name: value for name, value in members.items() if value is not None}
     ).encode()
     return answers(whole(body, status="200 OK"), carried_out=False)
-
-
-def segment(request: Received) -> str:
-    """Return the last segment of the path, exactly as received."""
-    return request.path.rpartition("/")[2]

@@ -55,7 +55,6 @@ REJECTED_TWICE = _both("rejected", 2, 2, 0)
 
 # The answer does not say whether the work was done: a PUT is sent again, a POST is not.
 LOST_UNREAD = Ends(post=End("unknown", 1, 0, 0), put=End("unknown", 2, 0, 0))
-LOST_BEFORE_WORK = Ends(post=End("unknown", 1, 1, 0), put=End("unknown", 2, 2, 0))
 LOST_AFTER_WORK = Ends(post=End("unknown", 1, 1, 1), put=End("unknown", 2, 2, 2))
 
 # Nor does it here, but repeating it would be of no use: neither is sent again.
@@ -80,9 +79,7 @@ class Case(NamedTuple):
     service: Script = answers()
     token_endpoint: Script | None = None  # used instead of access_token
     proxy: Script | None = None
-    options: Options = MappingProxyType(
-        {}
-    )  # of the task; in capitals: variables of its environment
-    tls: str = ""  # "": http; "server": https; "mutual": requires a client certificate; "script": up to the script
+    options: Options = MappingProxyType({})  # of the task
+    tls: str = ""  # "": http; "server": https; "script": up to the script
     says: str = ""  # part of the message
     check: Callable[[Lab, dict], bool] | None = None  # what else must hold

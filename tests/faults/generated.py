@@ -21,30 +21,7 @@ MAX_ANSWER = 4 * 1024 * 1024  # bytes that are read of an answer (docs/open_poin
 ENDLESS = 64 * 1024 * 1024  # bytes of an answer without end: more than the kernel buffers
 INTERIM = (100, 102, 103)
 SUCCESSES = (200, 201, 202, 203, 204, 206, 299)
-FAILURES = (
-    300,
-    302,
-    304,
-    307,
-    308,
-    400,
-    401,
-    403,
-    404,
-    408,
-    409,
-    422,
-    429,
-    451,
-    500,
-    501,
-    502,
-    503,
-    504,
-    599,
-    600,
-    999,
-)
+FAILURES = (*range(300, 309), *range(400, 432), 451, *range(500, 512), 599, 600, 999)
 BOMB = gzip.compress(bytes(MAX_ANSWER * 2), 1, mtime=0)
 TOKEN = "token-of-a-generated-answer"
 ACCESS_TOKEN = 'given"token/%of\\the-tests'
@@ -161,31 +138,21 @@ def _header(rng: Random) -> _Part:
         b"Connection: keep-alive",
         b"Connection: close",
         b"X-Bytes: " + bytes(rng.choice(range(0x80, 0x100)) for _number in range(40)),
-        b"X-Empty:",
         b"X-Folded: a\r\n b\r\n\tc",
         b"X-Long: " + b"a" * 60_000,
-        b"Server: a\r\n" * 25 + b"Server: b",
         b"Retry-After: 0",
         b"Set-Cookie: a=b",
-        b"Upgrade: h2c",
-        b"Trailer: X",
     )
     bad = (
         b"no colon",
-        b": no name",
         b" a blank first: a",
         b"X: a\rContent-Length: 1",
         b"X: a\nY: b",
         b"X: \0\x0b\x0c\x1c",
         b"Content-Type: multipart/mixed; boundary=a",
-        b"Content-Type: message/rfc822",
-        b"From nobody",
-        b"Content-Transfer-Encoding: base64",
         b"Content-Disposition: a; filename*0*=utf-8''%ff",
-        b"=?utf-8?q?=ff?=: a",
         b"Retry-After: " + b"9" * 5000,
         b"Retry-After: Fri, 31 Dec 99999 23:59:59 GMT",
-        b"Retry-After: , ,",
     )
     if rng.random() < 0.01:
         return _Part(
@@ -257,21 +224,14 @@ def _wrong_length(rng: Random, length: int) -> bytes:
     return rng.choice(
         (
             b"-2",
-            b"ten",
             b"",
             b"+%d" % length,
-            b"%d_0" % length,
             b"%d" % (length + 9),
-            b"1, 2",
             b"1\r\nContent-Length: 2",
             b"9" * 5001,
-            b"0" * 5001 + b"%d" % (length + 1),
             b"-" + b"9" * 5001,
-            b"18446744073709551616",
             b"\xb2",
-            b"1e3",
             b"%d\r\nTransfer-Encoding: chunked" % length,
-            b"%d\r\nTransfer-Encoding: gzip" % length,
         )
     )
 
@@ -280,23 +240,16 @@ def _wrong_chunks(rng: Random, body: bytes) -> _Part:
     size = b"%x\r\n" % len(body)
     return rng.choice(
         (
-            _Part(b"-1\r\n" + body, False),
             _Part(b"-1\r\n", False, b"a" * 65_536),
             _Part(b"-5\r\n" + body, False),
-            _Part(b"-0\r\n\r\n", False),
             _Part(b"-" + size + body, False),
             _Part(b"zz\r\n" + body, False),
-            _Part(b"\r\n" + body, False),
-            _Part(b"f" * 60_000 + b"\r\n" + body, False),
             _Part(b"f" * 70_000 + b"\r\n" + body, False),
             _Part(b"ffffffffffffffff\r\n" + body, False, rng.choice((b"", b"a" * 65_536))),
             _Part(size + body + b"XX0\r\n\r\n", False),
-            _Part(size + body + b"\r\n", False),
             _Part(
                 size + body + b"\r\n0\r\n", False, rng.choice((b"X: a\r\n" * 9000, b"a" * 65_536))
             ),
-            _Part(size + body[:-2], False),
-            _Part(b"7fffffff\r\n" + body, False),
         )
     )
 
@@ -316,7 +269,7 @@ def _document(rng: Random) -> tuple[dict, _Part]:
     if rng.random() < 0.1:
         asset.update(error="invalid_client", error_description=f"not {rng.choice(ECHOED)}")
     if rng.random() < 0.02:
-        asset["long"] = "\u2603" * 300_000
+        asset["long"] = rng.choice(("\u2603" * 300_000, [[]] * 140_000, [{"": 0}] * 70_000))
     text = json.dumps(asset, ensure_ascii=rng.random() < 0.5).encode()
     if rng.random() < 0.7:
         return asset, _Part(text + rng.choice((b"", b"\n", b" " * 1000)))
@@ -342,41 +295,29 @@ def _value(rng: Random, depth: int) -> object:
 def _wrong_json(rng: Random, text: bytes) -> bytes:
     values = (
         b"NaN",
-        b"-Infinity",
         b"1e999",
         b'1, "m": 2',
-        b"[" * 100 + b"]" * 100,
         b"[" * 100_000,
         b"9" * 5000,
-        b"-" + b"9" * 100_000,
         b"1" * 5000 + b".5e",
         b'"\\ud800"',
-        b'"\xff"',
-        b'"\\x"',
         b'"\n"',
-        b"01",
         b"[1,]",
-        b"+1",
         b"[" + b"0," * 310_000 + b"0]",
         b"{" + b'"a":{' * 1000,
         b'{"__ansible_unsafe": "a"}',
-        b'{"__ansible_vault": 1}',
     )
     whole = (
         b"",
         b"null",
-        b"[]",
         b'"a"',
         b"0",
         b"\xef\xbb\xbf" + text,
         text.decode().encode("utf-16"),
         text[:-1],
         text + text,
-        b"<html></html>",
         rng.randbytes(100),
-        b"\0" * 1000,
         b"\xf0\x9f" + text,
-        b" " * 100_000,
     )
     if rng.random() < 0.5:
         return rng.choice(whole)

@@ -33,12 +33,10 @@ _AT_END = {
 class Injector:
     """Counts the socket calls of the thread that created it, and fails the `nth`; a broken socket
     stays broken.
-
-    `thin`: every call receives one byte, so that a call can fail at every position of an answer.
     """
 
-    def __init__(self, nth: int, fault: str, thin: bool = False) -> None:
-        self.nth, self.fault, self.thin, self.calls = nth, fault, thin, 0
+    def __init__(self, nth: int, fault: str) -> None:
+        self.nth, self.fault, self.calls = nth, fault, 0
         self._thread, self._broken = threading.get_ident(), []
         self._patches = [
             mock.patch.object(cls, name, self._wrapped(kind, getattr(cls, name)))
@@ -66,9 +64,7 @@ class Injector:
                 return self._fail(kind)
             self.calls += 1
             chosen = self.calls == self.nth
-            if (self.thin and kind == "receive") or (
-                chosen and self.fault == "short" and kind in ("send", "receive")
-            ):
+            if chosen and self.fault == "short" and kind in ("send", "receive"):
                 args = [memoryview(data)[:1] for data in args]
             if not chosen or self.fault == "short":
                 return real(sock, *args)

@@ -15,8 +15,6 @@ import trustme
 from support import CREATE, run_task
 from support.service import Received, Service
 
-from .relay import Relay
-
 # This host, by an address that is not called loopback: only such a host is reached through a proxy.
 BEHIND_PROXY = "0.0.0.0"
 CLIENT = {"client_id": "client-of-the-tests", "client_secret": "secret-of-the-tests"}
@@ -27,17 +25,10 @@ class Authority:
 
     def __init__(self, directory: Path) -> None:
         self.path = str(directory / "authority.pem")
-        self._authority = trustme.CA()
-        self._authority.cert_pem.write_to_path(self.path)
-        self.context, self.demanding = (
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) for dummy in range(2)
-        )
-        for context in (self.context, self.demanding):
-            issued = self._authority.issue_cert("127.0.0.1", "localhost", BEHIND_PROXY)
-            issued.configure_cert(context)
-        self.demanding.minimum_version = ssl.TLSVersion.TLSv1_3
-        self.demanding.verify_mode = ssl.CERT_REQUIRED
-        self._authority.configure_trust(self.demanding)
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(self.path)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1", "localhost", BEHIND_PROXY).configure_cert(self.context)
 
 
 @dataclass
@@ -59,33 +50,24 @@ class Lab:
         """Return the option that identifies an asset: a name for the POST, an id for the PUT."""
         return {"name" if self.resource == CREATE else "id": text}
 
-    def file(self, name: str, content: str) -> str:
-        """Write a file and return its path."""
-        path = self.directory / name
-        path.write_text(content, encoding="utf-8")
-        return str(path)
-
     def last(self) -> Received:
         return self.service.received[-1]
 
 
 @contextmanager
-def lab_of(
-    case, resource: str, directory: Path, authority: Authority, *, relayed: bool = False
-) -> Iterator[Lab]:
+def lab_of(case, resource: str, directory: Path, authority: Authority) -> Iterator[Lab]:
     """Start the servers that the case needs."""
     with ExitStack() as stack:
 
         def start(service: Service) -> Service:
             return stack.enter_context(service)
 
-        context = {"server": authority.context, "mutual": authority.demanding}.get(case.tls)
-        service = start(Service(case.service, tls=context))
+        service = start(
+            Service(case.service, tls=authority.context if case.tls == "server" else None)
+        )
         if case.tls == "script":
             service.scheme = "https"
         lab = Lab(resource, directory, authority, service, service.url)
-        if relayed:
-            lab.url = f"{service.scheme}://127.0.0.1:{start(Service(Relay(service.port))).port}"
         for name in ("token_endpoint", "proxy"):
             if getattr(case, name):
                 lab.others[name] = start(Service(getattr(case, name)))
@@ -96,7 +78,7 @@ def run(lab: Lab, case, **options) -> dict:
     """Run the task of a case and return its result."""
     given = {"base_url": lab.url, "retries": 1, "timeout": 5, **options}
     chosen = case.options(lab) if callable(case.options) else case.options
-    environment = {name: value for name, value in chosen.items() if name.isupper()}
+    environment = {}
     if lab.service.scheme == "https":
         given["ca_path"] = lab.authority.path
     if "token_endpoint" in lab.others:
@@ -106,7 +88,7 @@ def run(lab: Lab, case, **options) -> dict:
     if "proxy" in lab.others:
         environment.update(HTTP_PROXY=lab.others["proxy"].url, HTTPS_PROXY=lab.others["proxy"].url)
         given.update(base_url=lab.url.replace("127.0.0.1", BEHIND_PROXY), allow_http=True)
-    given.update((name, value) for name, value in chosen.items() if name not in environment)
+    given.update(chosen)
     with mock.patch.dict(os.environ, environment):
         return run_task(lab.resource, **given)
 

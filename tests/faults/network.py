@@ -1,6 +1,4 @@
-"""Beyond the named cases: names, connections, TLS and proxies on the way to the service, and what
-statuses mean.
-"""
+"""Names, connections and proxies on the way to the service, and what statuses mean."""
 
 from __future__ import annotations
 
@@ -8,30 +6,25 @@ from itertools import repeat
 
 from support.service import Peer
 
-from .behaviors import answers, drips, greets, head, never_answers, refuses, unread, whole
+from .behaviors import answers, drips, greets, head, never_answers, refuses, whole
 from .case import (
     LOST_AFTER_WORK,
-    LOST_BEFORE_WORK,
     LOST_UNREAD,
     NOT_SENT,
     NOT_SENT_NO_RETRY,
     REJECTED,
     REJECTED_TWICE,
     UNKNOWN_AFTER_WORK,
-    UNKNOWN_BEFORE_WORK,
     Case,
 )
 from .messages import BRIEF
 
 
-def _status(status: str, expected, carried_out: bool = False, **more) -> Case:
-    code, done = (
-        status.split(maxsplit=1)[0],
-        "after the work was done" if carried_out else "and nothing was done",
-    )
+def _status(status: str, expected, carried_out: bool = True) -> Case:
+    code = status.split(maxsplit=1)[0]
+    done = "after the work was done" if carried_out else "and nothing was done"
     script = answers(whole(b"", status=status), carried_out=carried_out)
-    name = f"S{code}d status-{code}-done" if carried_out else f"S{code} status-{code}-undone"
-    return Case(name, f"{status}, {done}", expected, service=script, says=code, **more)
+    return Case(f"S{code} status-{code}", f"{status}, {done}", expected, script, says=code)
 
 
 def _connect(name: str, what: str, expected, answer: bytes, end=Peer.fin, **more) -> Case:
@@ -63,13 +56,6 @@ WAY = [
         says="at the moment",
     ),
     Case(
-        "W4 silent-before-request",
-        "the connection is open, but nothing is read",
-        LOST_UNREAD,
-        options=BRIEF,
-        service=unread(lambda peer: peer.service.stopping.wait(5)),
-    ),
-    Case(
         "W5 rst-unread",
         "a reset when the request has arrived, unread",
         LOST_UNREAD,
@@ -82,22 +68,10 @@ WAY = [
         service=never_answers(Peer.rst),
     ),
     Case(
-        "W7 rst-after-request-undone",
-        "a reset, and nothing was done",
-        LOST_BEFORE_WORK,
-        service=never_answers(Peer.rst, carried_out=False),
-    ),
-    Case(
         "W8 fin-after-request-done",
         "an end of stream after the work was done",
         LOST_AFTER_WORK,
         service=never_answers(Peer.fin),
-    ),
-    Case(
-        "W9 fin-after-request-undone",
-        "an end of stream, and nothing was done",
-        LOST_BEFORE_WORK,
-        service=never_answers(Peer.fin, carried_out=False),
     ),
     Case(
         "W10 silent-after-request",
@@ -106,59 +80,11 @@ WAY = [
         options=BRIEF,
         service=never_answers(Peer.hold),
     ),
-    Case(
-        "W11 unknown-authority",
-        "a certificate from an unknown authority",
-        NOT_SENT_NO_RETRY,
-        tls="server",
-        options={"ca_path": None},
-        says="certificate",
-    ),
-    Case(
-        "W12 plain-behind-https",
-        "the server does not speak TLS",
-        NOT_SENT_NO_RETRY,
-        tls="script",
-        service=greets(b"HTTP/1.1 400 Bad Request\r\n\r\n", Peer.fin),
-        says="TLS",
-    ),
-    Case(
-        "W13 tls-fin-hello",
-        "an end of stream after the first TLS message",
-        NOT_SENT,
-        tls="script",
-        service=lambda peer: peer.sock.recv(65536) and peer.fin(),
-    ),
-    Case(
-        "W14 tls-silent",
-        "silence after the first TLS message",
-        NOT_SENT,
-        tls="script",
-        options=BRIEF,
-        service=unread(Peer.hold),
-        says="handshake",
-    ),
-    Case(
-        "W15 tls-fin-after-request",
-        "an end of stream over TLS after the work was done",
-        LOST_AFTER_WORK,
-        tls="server",
-        service=never_answers(Peer.fin),
-    ),
     _connect(
         "P1 connect-403", "403", NOT_SENT_NO_RETRY, whole(b"", status="403 Forbidden"), says="403"
     ),
-    _connect(
-        "P2 connect-407",
-        "407",
-        NOT_SENT_NO_RETRY,
-        whole(b"", status="407 Proxy Authentication Required"),
-        says="407",
-    ),
     _connect("P3 connect-502", "502", NOT_SENT, whole(b"", status="502 Bad Gateway"), says="502"),
     _connect("P4 connect-fin", "an end of stream", NOT_SENT, b"", says="proxy"),
-    _connect("P5 connect-rst", "a reset", NOT_SENT, b"", Peer.rst, says="proxy"),
-    _connect("P6 connect-silent", "silence", NOT_SENT, b"", Peer.hold, options=BRIEF, says="proxy"),
     _connect(
         "P7 connect-garbage",
         "bytes that are not HTTP",
@@ -201,48 +127,16 @@ STATUSES = [
         ),
     ),
     *(
-        _status(status, REJECTED)
-        for status in (
-            "400 Bad Request",
-            "401 Unauthorized",
-            "403 Forbidden",
-            "404 Not Found",
-            "405 Method Not Allowed",
-            "409 Conflict",
-            "410 Gone",
-            "412 Precondition Failed",
-            "413 Too Large",
-            "415 Unsupported",
-            "418 Teapot",
-            "421 Misdirected",
-            "422 Unprocessable",
-            "423 Locked",
-            "425 Too Early",
-            "431 Too Large",
-            "451 Legal",
-        )
+        _status(status, REJECTED, carried_out=False)
+        for status in ("401 Unauthorized", "403 Forbidden", "404 Not Found", "422 Unprocessable")
     ),
-    _status("429 Too Many Requests", REJECTED_TWICE),
+    _status("429 Too Many Requests", REJECTED_TWICE, carried_out=False),
     *(
-        _status(status, LOST_AFTER_WORK if done else LOST_BEFORE_WORK, done)
-        for done in (False, True)
-        for status in (
-            "408 Request Timeout",
-            "502 Bad Gateway",
-            "503 Unavailable",
-            "504 Gateway Timeout",
-        )
+        _status(status, LOST_AFTER_WORK)
+        for status in ("408 Timeout", "502 Bad Gateway", "503 Unavailable", "504 Gateway Timeout")
     ),
     *(
-        _status(status, UNKNOWN_AFTER_WORK if done else UNKNOWN_BEFORE_WORK, done)
-        for done in (False, True)
-        for status in (
-            "500 Internal Server Error",
-            "501 Not Implemented",
-            "507 Insufficient Storage",
-            "599 Odd",
-            "600 Odd",
-            "799 Odd",
-        )
+        _status(status, UNKNOWN_AFTER_WORK)
+        for status in ("500 Internal Server Error", "501 Not Implemented", "599 Odd", "600 Odd")
     ),
 ]

@@ -1,6 +1,4 @@
-"""A script for what stands in front of the service: one byte at a time, a proxy, or a connection
-that is cut.
-"""
+"""A script for what stands in front of the service: a proxy, or a connection that is cut."""
 
 from __future__ import annotations
 
@@ -8,8 +6,6 @@ import select
 import socket
 
 from support.service import PATIENCE, Peer
-
-ALONE = 4096  # beyond that, the framing is over
 
 
 class _CutError(Exception):
@@ -20,12 +16,11 @@ class Relay:
     """Connects each peer to a port of this machine; an end of stream and a reset are passed on as
     such.
 
-    `alone`: how many bytes of each direction travel in a TCP segment each; `tunnel`: expect a
-    CONNECT first, as a proxy does.
+    `tunnel`: expect a CONNECT first, as a proxy does.
     """
 
-    def __init__(self, port: int, *, alone: int = ALONE, tunnel: bool = False) -> None:
-        self.to, self.alone, self.tunnel = ("127.0.0.1", port), alone, tunnel
+    def __init__(self, port: int, *, tunnel: bool = False) -> None:
+        self.to, self.tunnel = ("127.0.0.1", port), tunnel
         self.cut: tuple[int, bool] | None = (
             None  # once: after how many bytes from the service, and whether by a reset
         )
@@ -59,9 +54,7 @@ class Relay:
             del carried[source]
             target.shutdown(socket.SHUT_WR)
             return
-        size = 1 if carried[source] < self.alone else len(data)
-        for at in range(0, len(data), size):
-            target.sendall(data[at : at + size])
+        target.sendall(data)
         carried[source] += len(data)
 
 

@@ -7,7 +7,7 @@ from .case import Case
 from .inputs import INPUTS
 from .messages import FRAMING, HEADERS
 from .network import STATUSES, WAY
-from .tokens import MORE_TOKENS, TOKENS
+from .tokens import TOKENS
 
 SECTIONS: dict[str, list[Case]] = {
     "Inputs": INPUTS,
@@ -16,7 +16,7 @@ SECTIONS: dict[str, list[Case]] = {
     "Framing, TLS, encodings and redirects": FRAMING,
     "Bodies": BODIES,
     "Statuses": STATUSES,
-    "Tokens": TOKENS + MORE_TOKENS,
+    "Tokens": TOKENS,
     "Good answers": GOOD_ANSWERS,
 }
 CASES = [case for section in SECTIONS.values() for case in section]

@@ -9,9 +9,9 @@ import itertools
 
 import pytest
 from support import CREATE, UPDATE
-from support.service import Peer, Service
+from support.service import Service
 
-from .behaviors import answers, chunked, close_delimited, grants, whole
+from .behaviors import grants
 from .case import Case
 from .injector import FAULTS, Injector
 from .lab import assert_agreement, asset_is_whole, lab_of, run
@@ -26,12 +26,6 @@ WAYS = [
     Case("token", token_endpoint=grants()),
     Case("proxy", tls="server"),
 ]
-FRAMINGS = [
-    Case("length", service=answers(whole)),
-    Case("chunked", service=answers(chunked)),
-    Case("close", service=answers(close_delimited, Peer.fin)),
-]
-METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 
 
 def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -> bool:
@@ -40,7 +34,7 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
     """
     with lab_of(case, resource, *surroundings) as lab:
         if case.name == "proxy":
-            with Service(Relay(lab.service.port, alone=0, tunnel=True)) as proxy:
+            with Service(Relay(lab.service.port, tunnel=True)) as proxy:
                 lab.others["proxy"] = proxy
                 with injector:
                     result = run(lab, case)
@@ -57,28 +51,13 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
     return injector.fired
 
 
-def sweep(case: Case, resource: str, fault: str, surroundings, thin: bool = False) -> None:
-    """Fail each call in turn, until there are no more."""
-    for nth in itertools.count(1):
-        assert nth < MOST_CALLS
-        if not fail_one_call(case, resource, Injector(nth, fault, thin), surroundings):
-            assert nth > 2, "a task without socket calls proves nothing"
-            gc.collect()  # a socket that was left open fails this test, not a later one
-            return
-
-
-@METHODS
+@pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("case", WAYS, ids=lambda case: case.name)
 def test_each_call_of_each_kind_of_connection(case, resource, fault, tmp_path, authority):
-    sweep(case, resource, fault, (tmp_path, authority))
-
-
-@pytest.mark.stress
-@METHODS
-@pytest.mark.parametrize(
-    "fault", ["timeout", "reset", "end"]
-)  # when receiving one byte, the others are not faults
-@pytest.mark.parametrize("case", FRAMINGS, ids=lambda case: case.name)
-def test_each_call_when_every_byte_takes_one(case, resource, fault, tmp_path, authority):
-    sweep(case, resource, fault, (tmp_path, authority), thin=True)
+    for nth in itertools.count(1):
+        assert nth < MOST_CALLS
+        if not fail_one_call(case, resource, Injector(nth, fault), (tmp_path, authority)):
+            assert nth > 2, "a task without socket calls proves nothing"
+            gc.collect()  # a socket that was left open fails this test, not a later one
+            return

@@ -1,7 +1,4 @@
-"""Every example of the modules' EXAMPLES runs, unchanged, but those of `api_request`.
-
-The emulator has the operations of the interface only.
-"""
+"""Every example of the modules' EXAMPLES runs, unchanged, where the emulator has the operation."""
 
 from __future__ import annotations
 
@@ -10,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import NOT_EMULATED
 from support.running import Ansible, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = (ROOT / "plugins/modules").glob("[a-z]*.py")
-MODULES = sorted({path.stem for path in FILES} - {"api_request"})
+MODULES = sorted({path.stem for path in FILES} - NOT_EMULATED)
 # The machine that the examples of ledger_entry correct.
 REMEMBERED = {
     "name": "web01",

@@ -26,6 +26,7 @@ FLEET = {
 ABSENT = object()
 NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
 FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
+WITH_ID = [{"name": "old", "id": "vm-7"}, {"name": "new"}]
 OTHERS = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
 # Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the
 # role). Those that meet faults come first.
@@ -39,6 +40,8 @@ CASES = {
     "first-again": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
     "machines": ({}, {"fleet_application_roles": []}),
     "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
+    "ids": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
+    "ids-again": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
     "empty-ledger": ({}, {"fleet_ledger": ""}),
     "no-ledger": ({}, {"fleet_ledger": ABSENT}),
     "empty-lists": ({}, NOTHING),
@@ -207,6 +210,12 @@ def test_a_machine_in_doubt_stops_the_run_or_is_skipped(told, word, sent, fails)
     assert (told.names(f"{word}-planned"), told.names(f"{word}-again")) == ([], sent)
 
 
+def test_a_machine_with_an_id_is_adopted_and_never_sent(told):
+    assert "virtual machines: 1 created, 1 adopted, " in told.said("ids")
+    assert " 2 unchanged, " in told.said("ids-again")
+    assert told.names("ids") == ["new"]
+
+
 def test_it_runs_on_the_controller_once_whatever_the_inventory_says(told):
     assert told.names("unreachable") == ["role-1", "web01", "web02"]
 
@@ -317,29 +326,27 @@ def test_five_of_a_fleet_are_tried_first(ansible_once, service):
     assert len(service.conversation()) == 5
 
 
-@pytest.mark.parametrize("given", ["fleet_only=", '{"fleet_only": []}', '{"fleet_only": null}'])
-def test_an_empty_fleet_only_selects_nothing(ansible_once, service, given):
-    """As `-e fleet_only=$UNSET` in a pipeline."""
-    run = ansible_once.playbook([of_fleet([{"name": "vm1"}])], "-e", given)
-    assert run.rc == 2
-    assert "fleet_only: is empty: give names" in run.output
-    assert service.conversation() == []
-    assert not (ansible_once.directory / "fleet.db").exists()
+A_ROLE, WRONG = {"id": "role-0001", "attributes": {"login": True}}, {"atributes": {}}
+NEAR = "atributes: there is no such option (did you mean attributes?)"
+# What a run is refused for, before a request of either list: its variables, the message.
+REFUSED = [
+    *(({"fleet_only": nothing}, "fleet_only: is empty: give names") for nothing in ("", [], None)),
+    (
+        {"fleet_virtual_machines": [{"name": "vm1", **WRONG}], "fleet_application_roles": [A_ROLE]},
+        NEAR,
+    ),
+    ({"fleet_application_roles": [A_ROLE, {"id": "role-2", **WRONG}]}, NEAR),
+]
 
 
-def test_a_fault_of_one_list_is_found_before_a_request_of_the_other(ansible_once, service):
+def test_what_is_refused_is_refused_before_anything_is_sent(ansible_once, service):
+    """An empty `fleet_only` selects nothing, as `-e fleet_only=$UNSET` in a pipeline."""
     service.seed("role-0001", name="one")
-    machines, roles = [{"name": "vm0"}], [{"id": "role-0001", "attributes": {"login": True}}]
-    wrong_machines = [*machines, {"name": "vm1", "atributes": {}}]
-    wrong_roles = [*roles, {"id": "role-2", "atributes": {}}]
-    plays = [
-        of_fleet(wrong_machines, fleet_application_roles=roles),
-        of_fleet(machines, fleet_application_roles=wrong_roles),
-    ]
-    run = ansible_once.playbook([going_on(play) for play in plays]).ok()
-    told = "atributes: there is no such option (did you mean attributes?)"
+    plays = [going_on(of_fleet([{"name": "vm0"}], **given)) for given, _said in REFUSED]
+    run = ansible_once.playbook(plays).ok()
     failed = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
-    assert [told in message for message in failed] == [True, True]
+    assert len(failed) == len(REFUSED)
+    assert [said in msg for msg, (_given, said) in zip(failed, REFUSED)] == [True] * len(REFUSED)
     assert "changed=0 " in run.output
     assert service.conversation() == []
     assert not (ansible_once.directory / "fleet.db").exists()

@@ -1,4 +1,6 @@
-"""When ansible-playbook is killed, a task that was still waiting does not start its module."""
+"""When ansible-playbook is killed, a task that was still waiting does not start its module; that it
+waits is said on the screen.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -16,7 +17,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Key,
 )
 from support.ledgers import entry_of, finish, opened, put
-from support.running import Ansible
+from support.running import Ansible, Interrupted
 from support.waiting import children, until
 from support.wire import answer, running
 
@@ -37,19 +38,14 @@ class Orphans(NamedTuple):
         return not any(os.path.exists(f"/proc/{pid}") for pid in self.pids)
 
 
-def has_open(pids: list[int], file: Path) -> bool:
-    """Whether one of the processes has the file open."""
-    return any(link.resolve() == file for pid in pids for link in Path(f"/proc/{pid}/fd").glob("*"))
-
-
 @contextmanager
-def killed(ansible: Ansible, task: dict, waits: Callable[[list[int]], bool]) -> Iterator[Orphans]:
+def killed(ansible: Ansible, task: dict, waits: Callable[[Interrupted], bool]) -> Iterator[Orphans]:
     """Kill ansible-playbook, and nothing else, when the worker of a task waits; at the end, wait
     for the worker.
     """
     play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
     with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
-        until(lambda: waits(children(run.process.pid)))
+        until(lambda: waits(run))
         orphans = Orphans(children(run.process.pid))
         run.process.kill()
         run.process.wait()
@@ -70,7 +66,7 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
     }
     with running(lambda sent: answer(201, {"name": "vm"})) as service:
         with killed(
-            Ansible(tmp_path, collections, service.url, "local"), task, lambda pids: begun.exists()
+            Ansible(tmp_path, collections, service.url, "local"), task, lambda _run: begun.exists()
         ) as orphans:
             assert not orphans.have_ended
             goes_on.touch()
@@ -91,7 +87,9 @@ def test_the_lease_of_another_run_is_followed_by_no_module(collections, tmp_path
     ):
         intent = put(ledger, key, Entry(INTENT, {}, {}), lease_seconds=600)
         ansible = Ansible(tmp_path, collections, service.url, "local")
-        with killed(ansible, task, lambda pids: has_open(pids, Path(location))) as orphans:
+        with killed(
+            ansible, task, lambda run: "waiting for r: " in run.printed.read_text()
+        ) as orphans:
             assert not orphans.have_ended
             finish(ledger, key, intent, None)
         assert not service.sent

@@ -1,4 +1,6 @@
-"""A creation is sent once over ssh, however often the connection is lost and may be made again."""
+"""A creation is sent once over ssh, however often the connection is lost and may be made again;
+options in the keyword `environment` arrive, and no command line has them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,10 @@ VM, ROLE = (
 # master connection. That of `job` loses it at its start, as a job of async does when the target
 # goes down; that of `tidy` when its files are removed.
 SSH = f"""#!/bin/sh
+echo "$@" >> "{{log}}"
 for command; do :; done
 case "{{name}} $command" in
+steady*) exec /bin/sh -c "$command" ;;
 tidy*rm*-f*-r*) ;;
 tidy*) exec /bin/sh -c "$command" ;;
 *{TARGET_PYTHON}*)
@@ -65,24 +69,51 @@ TIDY = {
     VM: {"name": "vm", "base_url": "{{ service }}/tidy"},
     "vars": {"ansible_pipelining": False},
 }
+PREFIX = "INFRASTRUCTURE_SERVICES_"
+TOKEN = "token-of-the-environment"
+# By the path of the service: the tasks whose environment has the options.
+STEADY = {
+    "single": (VM, {"name": "vm"}, {}),
+    "loop": (VM, {"name": "vm{{ item }}"}, {"loop": [1, 2]}),
+    "list-of-one": (f"{VM}s", {"virtual_machines": [{"name": "vm"}]}, {}),
+    "with-ledger": (VM, {"name": "vm", "ledger": "{{ playbook_dir }}/steady.db"}, {}),
+    "async": (VM, {"name": "vm"}, {"async": 60, "poll": 1}),
+    # A file that only the target has is named there; the task says that it cannot be read.
+    "path": (VM, {"name": "vm"}, {"ignore_errors": True}),
+}
 REQUESTS = {host: row.requests for row in ROWS for host in row.hosts}
 
 
 def executable(directory: Path, name: str) -> str:
     """Write the ssh of a host."""
     script = directory / f"{name}.ssh"
-    script.write_text(SSH.format(name=name, mark=directory / f"{name}.lost"), encoding="utf-8")
+    text = SSH.format(name=name, mark=directory / f"{name}.lost", log=directory / "commands.log")
+    script.write_text(text, encoding="utf-8")
     script.chmod(0o755)
     return str(script)
 
 
+def steady(name: str, url: str, module: str, options: dict, keywords: dict) -> dict:
+    """Return a task that has its token and its service from its environment."""
+    given = {"ACCESS_TOKEN": TOKEN, "BASE_URL": f"{url}/{name}"}
+    if name == "path":
+        given = {"CA_PATH": "/nowhere/ca.pem", "BASE_URL": "https://127.0.0.1:9"}
+    variables = {f"{PREFIX}{option}": value for option, value in given.items()}
+    return {
+        "name": name,
+        module: options,
+        "environment": {**variables, "SOME": "thing"},
+        **keywords,
+    }
+
+
 @pytest.fixture(scope="module")
 def ran(collections, tmp_path_factory):
-    """Run each row; return the run and the service."""
+    """Run each row; return the run, the service and the commands."""
     directory = tmp_path_factory.mktemp("ssh")
     hosts = {
         name: {"ansible_ssh_executable": executable(directory, name)}
-        for name in (*REQUESTS, "tidy")
+        for name in (*REQUESTS, "tidy", "steady")
     }
     with running(lambda sent: answer(201, {"id": "id", **json.loads(sent.body)})) as service:
         where = {"base_url": f"{service.url}/{{{{ inventory_hostname }}}}"}
@@ -103,15 +134,18 @@ def ran(collections, tmp_path_factory):
                 "tasks": [TIDY],
             }
         )
+        tasks = [steady(name, service.url, *case) for name, case in STEADY.items()]
+        plays.append({"hosts": "steady", "gather_facts": False, "tasks": tasks})
         run = Ansible(
             directory, collections, service.url, "ssh", {"all": {"hosts": hosts}}
         ).playbook(
-            json.dumps(plays) + "\n",
+            plays,
+            "-vvvv",
             ANSIBLE_PIPELINING="true",
             ANSIBLE_SSH_RETRIES="1",
             ANSIBLE_SSH_TRANSFER_METHOD="piped",
         )
-    return run, service
+    return run, service, (directory / "commands.log").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -134,8 +168,8 @@ def test_a_job_whose_start_was_lost_may_have_created_the_machine_and_is_not_poll
         True,
         True,
     ), result
-    assert "virtual machine vm: the module to POST" in result["msg"]
-    assert "async_status" not in ran[0].output + result["msg"]
+    assert "virtual machine vm: the module gave no result" in result["msg"]
+    assert "async_status" not in ran[0].output.partition("PLAY [steady]")[0]
 
 
 def test_a_connection_that_is_lost_while_the_files_are_removed_takes_no_result_away(ran):
@@ -147,5 +181,24 @@ def test_a_connection_that_is_lost_while_the_files_are_removed_takes_no_result_a
     assert len(ran[1].sent_by("tidy")) == 1
 
 
-def test_no_traceback(ran):
-    assert "Traceback" not in ran[0].output
+@pytest.mark.parametrize("name", [name for name in STEADY if name != "path"])
+def test_the_token_and_the_url_of_the_environment_arrive(ran, name):
+    run, service, _commands = ran
+    assert run.result(name).get("outcome", "accepted") == "accepted", run.result(name)
+    sent = service.sent_by(name)
+    assert len(sent) == (2 if name == "loop" else 1)
+    assert [dict(each.headers)["Authorization"] for each in sent] == [f"Bearer {TOKEN}"] * len(sent)
+
+
+def test_neither_a_command_line_nor_the_screen_has_them(ran):
+    run, _service, commands = ran
+    assert TOKEN not in commands + run.output
+    assert PREFIX not in commands
+    assert commands.count("SOME=thing") >= len(STEADY) - 1
+    assert "Traceback" not in run.output
+
+
+def test_a_path_of_the_environment_is_one_of_the_target(ran):
+    result = ran[0].result("path")
+    assert (result["outcome"], result["failed"]) == ("not_sent", True)
+    assert "/nowhere/ca.pem cannot be read" in result["msg"]

@@ -12,29 +12,10 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.le
 from emulator import server
 from ledger.forked import Process, forking
 from ledger.tasks import open_at
-from support.databases import postgres_server, schema_in
-from support.fixtures import (
-    ansible,
-    ansible_in,
-    ansible_once,
-    collections,
-    installed,
-    running_service,
-)
+from support.databases import schema_in
 from support.fixtures import service as emulator
 
-__all__ = [
-    "SLOW_ON_POSTGRES",
-    "ansible",
-    "ansible_in",
-    "ansible_once",
-    "collections",
-    "emulator",
-    "installed",
-    "postgres_server",
-    "running_service",
-]
-
+__all__ = ["SLOW_ON_POSTGRES", "emulator"]
 
 # For tests of many statements or entries, each of which takes longer on a server.
 SLOW_ON_POSTGRES = pytest.mark.parametrize(

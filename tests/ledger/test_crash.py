@@ -22,13 +22,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from emulator import faults
 from ledger.entries import end_leases
 from ledger.tasks import key, list_task, task
-from support.fleets import play_of_hosts
 from support.ledgers import entry_of
 from support.running import BIN
 from support.waiting import until
 
 WORK = 0.03  # seconds that the service takes, so that many kills fall within them
-FLEET = "infrastructure.services.fleet : Create the virtual machines"
+LIST = "infrastructure.services.compute_virtual_machines"
 NAMES = [f"web{number}" for number in range(5)]
 
 
@@ -114,39 +113,44 @@ def test_a_list_is_killed_at_each_of_its_calls(location, fork, opened, service, 
     assert number >= 8
 
 
-def crash(fork, location: str, service, count: int, seed: str) -> list[str]:
-    """Kill `count` tasks at random moments; return their names."""
+def crash(fork, location: str, service, count: int) -> list[list[str]]:
+    """Kill tasks and lists in turn, at random moments; return their names."""
     slow_down(service, WORK)
-    chance = random.Random(seed)
-    started = time.monotonic()
-    with fork("create", location, service.url, f"{seed}-measure") as process:
-        assert process.result()
-    whole = time.monotonic() - started
-    names = [f"{seed}-{number}" for number in range(count)]
-    for name in names:
-        with fork("create", location, service.url, name) as process:
-            process.ends_within(whole * chance.uniform(0, 1.2))
+    chance, wholes = random.Random("random"), []
+    for function, names in (("create", "measured"), ("create_all", ["of", "a", "list"])):
+        started = time.monotonic()
+        with fork(function, location, service.url, names) as process:
+            assert process.result()
+        wholes.append(time.monotonic() - started)
+    killed = []
+    for number in range(count):
+        size = 12 * (number % 2)
+        names = [f"web{number}-{index}" for index in range(size or 1)]
+        given = ("create_all", names) if size else ("create", names[0])
+        with fork(given[0], location, service.url, given[1]) as process:
+            process.ends_within(wholes[number % 2] * chance.uniform(0, 1.2) * (4 if size else 1))
             process.kill()
-    return names
+        killed.append(names)
+    return killed
 
 
 @pytest.mark.parametrize(
     ("count", "location"),
     [
-        (25, "sqlite"),
+        (20, "sqlite"),
         *(pytest.param(500, kind, marks=pytest.mark.stress) for kind in ("sqlite", "postgres")),
     ],
     indirect=["location"],
 )
 def test_kills_at_random_moments(location, fork, opened, service, count):
-    names = crash(fork, location, service, count, "random")
-    ledger = opened(location)
-    agree(ledger, service, names)
+    killed = crash(fork, location, service, count)
+    names = [name for some in killed for name in some]
+    agree(opened(location), service, names)
     end_leases(location)
-    for name in names:
-        with fork("create", location, service.url, name) as process:
-            assert process.result()["outcome"] in ("accepted", "not_sent", "unknown")
-    assert agree(ledger, service, names)["absent"] == 0
+    for some in killed:
+        again = list_task(location, some, base_url=service.url, in_doubt="skip", concurrency=3)
+        assert {each["outcome"] for each in again["results"]} <= {"accepted", "not_sent", "unknown"}
+    assert agree(opened(location), service, names)["absent"] == 0
 
 
 def kill_playbook(ansible, service, line: list[str], chance: random.Random) -> None:
@@ -183,22 +187,18 @@ def test_playbooks_killed_at_random_moments(ansible_once, location, opened, serv
     (ansible_once.directory / "ansible.cfg").touch()
     chance, names = random.Random("playbooks"), []
     for death in range(deaths):
-        hosts = [f"web{death}-{number}" for number in range(8)]
-        names += hosts
-        play = ansible_once.directory / "fleet.yml"
-        play.write_text(
-            play_of_hosts(fleet_ledger=location, fleet_in_doubt="skip", fleet_concurrency=8)
-        )
-        variables = {host: {"virtual_machine_attributes": {}} for host in hosts}
-        (ansible_once.directory / "hosts.json").write_text(
-            json.dumps({"fleet": {"hosts": variables}})
-        )
-        line = [str(play), "-i", "hosts.json"]
-        kill_playbook(ansible_once, service, line, chance)
+        listed = [f"web{death}-{number}" for number in range(8)]
+        names += listed
+        given = {"virtual_machines": [{"name": name} for name in listed], "ledger": location}
+        given |= {"in_doubt": "skip", "concurrency": 8}
+        task = {"name": "Create", LIST: given}
+        play = [{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]
+        (ansible_once.directory / "fleet.json").write_text(json.dumps(play))
+        kill_playbook(ansible_once, service, ["fleet.json"], chance)
         until(lambda: all_answered(service))
         end_leases(location)
-        result = ansible_once.playbook(*line).result(FLEET)
-        in_doubt = {each["item"] for each in result["results"]}
+        result = ansible_once.playbook(play).result("Create")
+        in_doubt = {each["item"] for each in result["results"] if each["outcome"] == "unknown"}
         facts = result["ansible_facts"]["compute_virtual_machines"]
-        assert {*facts, *in_doubt} == set(hosts)
+        assert {*facts, *in_doubt} == set(listed)
     assert agree(opened(location), service, names)["absent"] == 0

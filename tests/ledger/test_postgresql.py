@@ -469,7 +469,7 @@ def team(database):
         return found._replace(netloc=f"{role}@{host}", query=query).geturl()
 
     yield administrate, as_role, name
-    for role in ("web_ci", "web"):
+    for role in ("web_plan", "web"):
         administrate(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
 
 
@@ -479,9 +479,8 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
         r":caption: administrator\.sql\n\n((?:    .+\n)+)", GUIDE.read_text(encoding="utf-8")
     )
     administrate(statements)
-    for role in (name, f"{name}_ci"):
-        put(opened(as_role(role, name)), key(role), ENTRY)
-    assert len(states(opened(as_role(f"{name}_ci", name), read_only=True))) == 2
+    put(opened(as_role(name, name)), key(name), ENTRY)
+    assert len(states(opened(as_role(f"{name}_plan", name), read_only=True))) == 1
     with pytest.raises(LedgerError, match="permission denied for schema public"):
         opened(as_role(name, "public"))
 
@@ -489,7 +488,7 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
 def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
     administrate, as_role, name = team
     administrate(
-        "CREATE ROLE web LOGIN; CREATE ROLE web_ci; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web"
+        "CREATE ROLE web LOGIN; CREATE ROLE web_plan; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web"
     )
     with pytest.raises(LedgerError, match=r": permission denied for schema team$"):
         opened(as_role(name, "team"))

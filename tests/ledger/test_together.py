@@ -108,26 +108,28 @@ def quick(monkeypatch) -> None:
 def test_a_lease_is_waited_for_and_a_line_says_for_whom_since_when_until_when(
     location, opened, service, quick, how
 ):
-    intent = put(opened(location), key(), BUSY, lease_seconds=300)
+    names = ["web01"] if how == "a task" else ["web01", "web02"]
+    intents = {name: put(opened(location), key(name), BUSY, lease_seconds=300) for name in names}
     lines: list[str] = []
+    given = {"show": lines.append, "base_url": service.url}
     with ThreadPoolExecutor(1) as pool:
         if how == "a task":
-            ends = pool.submit(task, location, show=lines.append, base_url=service.url)
+            ends = pool.submit(task, location, **given)
         else:
-            ends = pool.submit(
-                list_task, location, ["web00", "web01"], show=lines.append, base_url=service.url
-            )
+            ends = pool.submit(list_task, location, ["web00", *names], **given)
         until(lambda: lines)
         assert service.api.conversation == []
         done = Entry(DONE, BUSY.sent, {"id": "i-1", "name": "web01"})
         row = HistoryRow("absent", DONE)
-        change = stamped(Change(Write.OUTCOME, key(), intent, done, row))
-        assert opened(location).write([change]) == [True]
+        changes = [
+            stamped(Change(Write.OUTCOME, key(name), intent, done, row))
+            for name, intent in intents.items()
+        ]
+        assert all(opened(location).write(changes))
         result = ends.result(LONGEST)
     (line,) = lines
-    assert line.startswith(
-        "waiting for web01: ann@ctl has worked since 2026-01-02T03:04:05Z, at most until "
-    )
+    by = "ann@ctl has worked since 2026-01-02T03:04:05Z, at most until "
+    assert line.startswith(f"waiting for {', '.join(names)}: {by}")
     done = result if how == "a task" else result["results"][1]
     assert (done["changed"], done["outcome"]) == (False, "not_sent")
     assert created(service) == ([] if how == "a task" else ["web00"])

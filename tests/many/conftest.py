@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    VIRTUAL_MACHINES,
+)
 from many.service import Service
-from support.fixtures import collections
+from support.lists import run_list
 from support.reports import hold_all
 from support.running import BIN, PLUGINS
-
-__all__ = ["collections"]
 
 TOKEN = "token-of-the-tests"
 PLAY = """
@@ -74,16 +74,6 @@ class Run:
         """The result of its last task; a loop counts as one."""
         lines = map(json.loads, self.recorded_file.read_text(encoding="utf-8").splitlines())
         return [line["result"] for line in lines if line["kind"] != "item"][-1]
-
-    def workers(self) -> list[int]:
-        """The processes that it started and that still exist."""
-        asked = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
-        return [
-            int(pid)
-            for pid in subprocess.run(
-                asked, capture_output=True, text=True, check=False
-            ).stdout.split()
-        ]
 
 
 @pytest.fixture
@@ -158,9 +148,9 @@ def report_in(directory: Path) -> dict:
     return found
 
 
-def until(condition: Callable[[], bool], within: float = 60.0) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def run_here(location: str, url: str, names: list[str], at_once: int = 16, **how) -> dict:
+    """Return the result of a list in this process; `how`: as of `run_list`, or options."""
+    watch = how.pop("watch", str)
+    options = {"base_url": url, "concurrency": at_once, "max_unknown": 0, **how}
+    options["virtual_machines"] = [{"name": name} for name in names]
+    return run_list(VIRTUAL_MACHINES, options, location=location, watch=watch)

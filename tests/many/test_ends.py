@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._list import threads
-from many.conftest import REPORTING, report_in, until
-from many.crasher import run as run_here
+from many.conftest import REPORTING, report_in, run_here
 from support.ledgers import states
+from support.waiting import children, until
 
 COUNT = 600
 
@@ -82,7 +82,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
         report=str(tmp_path / "fleet.json") if reports else "",
     )
     until(lambda: sum(service.created.values()) >= 40)
-    workers = run.workers()
+    workers = children(run.process.pid)
     ENDS[end](run)
     wait_for_idleness(service)
     begun = sum(service.created.values())
@@ -122,50 +122,27 @@ def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     assert "not started: the keyword timeout expired" in result["msg"]
 
 
-LOOP = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - infrastructure.services.compute_virtual_machines:
-        virtual_machines: "{{ item.machines }}"
-        concurrency: 16
-      timeout: "{{ item.seconds }}"
-      ignore_errors: true
-      loop: "{{ lists }}"
-      loop_control: {label: ""}
-"""
-
-
-@pytest.mark.matrix
-def test_the_next_list_of_a_loop_does_not_share_the_ledger_of_one_that_was_cut_off(
-    start, service, tmp_path
+def test_the_next_list_does_not_share_the_ledger_of_one_that_was_cut_off(
+    service, tmp_path, monkeypatch
 ):
     """Answers that come after the first list has ended are recorded while the second one records
     its own.
     """
+    monkeypatch.setattr(threads, "GRACE", 0.5)
     ledger = str(tmp_path / "l.db")
-    names = [f"a{number}" for number in range(60)], [f"b{number}" for number in range(200)]
-    first, second = ([{"name": name} for name in each] for each in names)
-    service.held, service.seconds = set(names[0][40:]), 0.02  # by then 16 are sent at once
-    run = start(
-        0,
-        LOOP,
-        lists=[{"machines": first, "seconds": 3}, {"machines": second, "seconds": 0}],
-        environment={
-            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
-            "ANSIBLE_CALLBACKS_ENABLED": "recorder,impatient",
-        },
-    )
-    until(lambda: "b0" in service.created)
-    for name in sorted(service.held):
-        service.release(name)
-        time.sleep(0.02)
-    run.end()
-    first, second = run.result["results"]
-    assert first["counts"]["unknown"] >= 8
-    assert (second["counts"]["accepted"], second.get("failed", False)) == (200, False)
-    assert set(states(ledger).values()) == {"done"}
+    first, second = ([f"{word}{number}" for number in range(200)] for word in "ab")
+    service.held, service.seconds = set(first[40:]), 0.02  # by then 16 are sent at once
+
+    def watch() -> str:
+        return "the keyword timeout expired" if len(service.created) >= 56 else ""
+
+    cut_off = run_here(ledger, service.url, first, watch=watch)
+    assert cut_off["counts"]["unknown"] == 16
+    service.release(*first)
+    whole = run_here(ledger, service.url, second)
+    assert (whole["counts"]["accepted"], whole.get("failed", False)) == (200, False)
+    until(lambda: set(states(ledger).values()) == {"done"})
+    assert states(ledger).keys() == service.created.keys()
 
 
 def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, monkeypatch):

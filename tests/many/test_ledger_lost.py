@@ -1,4 +1,4 @@
-"""A ledger that stops responding ends a list promptly, and the list reports it."""
+"""A ledger that hangs ends a list promptly, one that comes back does not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     postgresql,
 )
-from many.conftest import until
-from many.crasher import run
-from support.databases import postgres_server, schema_in
+from many.conftest import run_here
+from support.databases import schema_in
 from support.ledgers import states
+from support.waiting import until
 
-__all__ = ["postgres_server"]
 COUNT = 400
+FEW_FILES = """if True:
+    import collections, os, resource, sys
+    sys.path.insert(0, sys.argv[1])
+    import conftest
+    from many.conftest import run_here
+    limit = len(os.listdir("/dev/fd")) + 30
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    names = [f"m-{number}" for number in range(100)]
+    results = run_here(sys.argv[2], sys.argv[3], names, at_once=64)["results"]
+    print(dict(collections.Counter(result["outcome"] for result in results)))"""
 LONGEST = 40.0  # seconds, for a busy machine; a limit of 2 s for each of 40 items would take twice as long
 
 
@@ -80,7 +89,7 @@ def test_a_database_that_hangs_ends_the_list(relay, database, service, monkeypat
     in_the_middle(
         service, lambda: (process.send_signal(signal.SIGSTOP), stopped.append(time.monotonic()))
     )
-    result = run(url, service.url, [f"vm{number}" for number in range(COUNT)], at_once=40)
+    result = run_here(url, service.url, [f"vm{number}" for number in range(COUNT)], at_once=40)
     assert time.monotonic() - stopped[0] < LONGEST
     process.send_signal(signal.SIGCONT)
     assert "not started: the ledger cannot be used" in result["msg"]
@@ -128,7 +137,17 @@ def test_a_list_goes_on_once_the_database_is_back(database, service, monkeypatch
 
         thread = threading.Thread(target=away, daemon=True)
         thread.start()
-        result = run(database.replace("postgres:@", f"{role}@"), service.url, every)
+        result = run_here(database.replace("postgres:@", f"{role}@"), service.url, every)
         thread.join(10)
     assert refused.is_set()
     assert names(result, "accepted", failed=False) == set(service.created) == set(every)
+
+
+def test_a_list_leaves_descriptors_for_the_ledger(service, tmp_path):
+    """SQLite opens a file for each write: without one, what was created could not be recorded."""
+    service.seconds = 0.02
+    arguments = (str(Path(__file__).parents[1]), str(tmp_path / "l.db"), service.url)
+    line = [sys.executable, "-c", FEW_FILES, *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("{'accepted': 100}\n", "")
+    assert len(service.created) == 100

@@ -1,4 +1,5 @@
-"""The screens that people decide from, as text at 80 columns: the plan, the end, what is in doubt.
+"""The screens that people decide from, as text at 80 columns: the plan, the end, what is in doubt;
+and the progress of a list.
 
 On stdout with Ansible's own callback; on stderr with one that prints a document on stdout.
 """
@@ -6,15 +7,33 @@ On stdout with Ansible's own callback; on stderr with one that prints a document
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 from many.conftest import Run
-from many.test_progress import DOCUMENT
+from support.ledgers import states
 
-pytestmark = pytest.mark.matrix
+DOCUMENT = '''
+import json
+from ansible.plugins.callback import CallbackBase
 
+class CallbackModule(CallbackBase):
+    """Prints one JSON document at the end."""
+
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "stdout", "one_document"
+
+    def __init__(self):
+        super().__init__()
+        self.results = []
+
+    def v2_runner_on_ok(self, result):
+        self.results.append(result._result.get("counts"))
+
+    def v2_playbook_on_stats(self, stats):
+        self._display.display(json.dumps(self.results))
+'''
 FLEET = """
 - hosts: localhost
   connection: local
@@ -78,7 +97,7 @@ ansible localhost -m infrastructure.services.ledger_entry -a \
 """
 PLANNED = """\
 virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
-  each:    team web, cpu 4, operating_system Debian 13
+  each:    team web, operating_system Debian 13, cpu 4
   ? lost   in doubt since 2026-01-01 00:00: sent, no answer
   ! drift  attributes.cpu 4 -> 8: the service cannot update it
   + new1   ip 192.0.2.11, vm_ram 16
@@ -86,10 +105,9 @@ virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
   . 1 recorded and not listed
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 to update
-  ~ role-1  description one -> two
-            these fields are known and not sent: service, platform, region,
-            tenant. A service that replaces drops them; send: complete keeps
-            them.
+  ~ role-1  description one -> two; these fields are known and not sent:
+      service, platform, region, tenant. A service that replaces drops them;
+      send: complete keeps them.
 """
 # In this order: each screen is about what the ones before it have left behind.
 SCREENS = ((FLEET, (), RUN, END), (IN_DOUBT, (), {}, DOUBT), (FLEET, ("--check",), PLAN, PLANNED))
@@ -103,7 +121,9 @@ def settled(text: str, directory: Path) -> str:
     return re.sub(r"rejected, \d+ s$", "rejected, 0 s", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("callback", ["default", "one_document"])
+@pytest.mark.parametrize(
+    "callback", ["default", pytest.param("one_document", marks=pytest.mark.matrix)]
+)
 def test_the_screens_are_on_the_stream_that_people_read_and_fit_a_terminal(
     start, service, tmp_path, callback
 ):
@@ -133,3 +153,43 @@ def test_the_screens_are_on_the_stream_that_people_read_and_fit_a_terminal(
 
 def both_streams(run: Run) -> tuple[str, str]:
     return run.printed, run.errors_file.read_text(encoding="utf-8")
+
+
+def test_progress_is_shown_while_a_list_is_running(start, service):
+    service.seconds = 0.5
+    run = start(60)
+    run.end()
+    assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, ", run.errors)
+    assert "virtual machines: 60 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.printed
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("forced", "expected"),
+    [("1", "\x1b[1;34m + vm0 cpu 4\x1b[0m"), ("0", "virtual machines: 1 to create + vm0 cpu 4")],
+)
+def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start, forced, expected):
+    """Those of stdout depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
+    colors = {"ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"}
+    run = start(1, arguments=("--check",), environment=colors)
+    run.end()
+    assert expected in " ".join(run.printed.split())
+    assert ("\x1b" in run.printed) is (forced == "1")
+
+
+@pytest.mark.matrix
+def test_a_run_ends_when_nobody_reads_what_it_says_any_more(start, service, tmp_path):
+    """As with `2>&1 | head -n 2`: the thread of Ansible that receives results ends with any line it
+    cannot write.
+    """
+    service.seconds = 0.5
+    reader, writer = os.pipe()
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "PYTHONUNBUFFERED": ""}
+    run = start(150, arguments=("-v",), environment=environment, pipe=writer)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as read:
+        for _line in range(2):
+            read.readline()
+    run.end()
+    assert sum(service.created.values()) == 150
+    assert states(str(tmp_path / "l.db")) == {f"vm{number}": "done" for number in range(150)}

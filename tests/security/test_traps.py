@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import pytest
 from faults.behaviors import answers, grants, refuses, whole
 from support import CREATE, UPDATE, run_exactly, run_task
@@ -72,12 +70,3 @@ def test_a_response_is_read_up_to_4_mib(extra, failed):
     with Service(answers(whole(body))) as service:
         result = run_task(CREATE, base_url=service.url)
     assert (result.get("failed", False), result["outcome"]) == (failed, "accepted")
-
-
-def test_compression_is_not_requested_but_accepted():
-    squeezed = whole(gzip.compress(b'{"id": "1"}'), "Content-Encoding: gzip")
-    with Service(answers(squeezed)) as service:
-        result = run_task(CREATE, base_url=service.url)
-    assert service.received[0].headers["accept-encoding"] == "identity"
-    assert ("failed" in result, result["outcome"]) == (False, "accepted")
-    assert result["asset"] == {"id": "1"}

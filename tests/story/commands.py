@@ -20,6 +20,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loaders
 from ansible.plugins.loader import connection_loader
 from ansible.template import Templar
+from ansible.utils.display import Display
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     entries,
     location,
@@ -63,7 +64,9 @@ class Terminal:
             fromtimestamp=datetime.fromtimestamp,
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(workers, "_display_lines", lambda lines, _: self.lines.extend(lines))
+            patch.setattr(
+                Display, "display", lambda _, text, **_how: self.lines.extend(text.splitlines())
+            )
             patch.setattr(entries, "datetime", clock)
             patch.chdir(self.directory)
             try:

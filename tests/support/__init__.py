@@ -21,9 +21,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 
-OPERATION = {operation.resource.name: operation for operation in OPERATIONS}
+VIRTUAL_MACHINES, APPLICATION_ROLES = specs.VIRTUAL_MACHINES, specs.APPLICATION_ROLES
 SPECS = {spec.name: spec for spec in (specs.VIRTUAL_MACHINE, specs.APPLICATION_ROLE)}
 CREATE, UPDATE = "compute_virtual_machine", "cassandra_application_role"
+OPERATION = {name: OPERATIONS[name] for name in (CREATE, UPDATE)}
+# The emulator has the operations whose answer is an asset.
+NOT_EMULATED = {"api_request", *(name for name in OPERATIONS if OPERATIONS[name].removes)}
 
 # The minimum that each module needs in addition to base_url.
 LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"login": True}}}

@@ -120,13 +120,10 @@ def shared_server(base: Path) -> Iterator[Server]:
                 using.truncate(0)
 
 
-@pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a database that only this process uses, since the locks of a ledger belong to a
-    database.
-    """
-    base = tmp_path_factory.getbasetemp()
-    with shared_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+@contextmanager
+def own_database(base: Path) -> Iterator[str]:
+    """Make a database for this process in the server of the directory; return its URL."""
+    with shared_server(base) as server:
         name = f"tests_{uuid4().hex}"
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")

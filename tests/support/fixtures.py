@@ -1,5 +1,4 @@
-"""The installed artifact, the emulator inside it, and Ansible's commands; a conftest imports the
-ones it uses.
+"""The installed artifact, the emulator inside it, Ansible's commands, and a PostgreSQL server.
 
 Tests that use the fixture `ansible` run twice: inside the Ansible worker, and as a module in a
 process of its own.
@@ -26,6 +25,16 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (
         Path(given).resolve() if given else build_and_install(tmp_path_factory.mktemp("artifact"))
     )
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database that only this process uses."""
+    from .databases import own_database  # noqa: PLC0415 - most tests have no psycopg
+
+    base = tmp_path_factory.getbasetemp()
+    with own_database(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

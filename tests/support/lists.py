@@ -54,8 +54,7 @@ def run_list(
         given.secrets,
         no_log=no_log,
         connect=connect,
-        why_to_stop=watch,
-        show_progress=progress,
+        watch=lambda *numbers: progress(*numbers) or watch(),
     )
     opened = []
 

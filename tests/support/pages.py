@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import random
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report
@@ -24,7 +23,7 @@ REFUSED = "The service rejected it (422). Nothing was created. Correct its attri
 
 def page_of(run: dict) -> str:
     """The page of a run."""
-    return report.page(Run.from_json(json.dumps(run)), "/srv/fleet/fleet.plan.json")
+    return report.page(Run.from_json(run), "/srv/fleet/fleet.plan.json")
 
 
 def run_of(rows: list[dict], **more: object) -> dict:

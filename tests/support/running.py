@@ -225,14 +225,9 @@ def build_artifact(source: Path, directory: Path) -> Path:
 
 
 def build_and_install(directory: Path) -> Path:
-    """Build the artifact from tracked and untracked, unignored files, install it, return the
-    collections path.
-    """
+    """Build the artifact, install it, and return the collections path."""
     home = {**os.environ, "ANSIBLE_HOME": str(directory / "home")}
-    subprocess.run(
-        [str(CHECKOUT / "tests/tools/copy"), str(directory / "source")], cwd=CHECKOUT, check=True
-    )
-    artifact = build_artifact(directory / "source", directory)
+    artifact = build_artifact(CHECKOUT, directory)
     subprocess.run(
         [
             str(BIN / "ansible-galaxy"),

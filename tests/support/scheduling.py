@@ -64,9 +64,9 @@ class Scheduled:
         """Do all items."""
 
         def work(item):
-            return self._do(item.number, Slot(self.gate, item))
+            return self._do(item.name, Slot(self.gate, item))
 
-        run_threads(self.gate, work, most, watch, lambda _is_ending: None, self._threads)
+        run_threads(self.gate, work, most, lambda _is_ending: watch(), self._threads)
 
     @property
     def reason(self) -> str:

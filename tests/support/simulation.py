@@ -199,7 +199,7 @@ class _Worker:
 
         def attempt() -> AttemptResult:
             if not slot.acquire():  # the list has stopped
-                return AttemptResult(Event.TOKEN_UNAVAILABLE)
+                return AttemptResult(Event.UNSENT_HOPELESS)
             result = self._server.attempt()
             slot.release(*feedback_of(result))
             effects.append(result.event.effect)

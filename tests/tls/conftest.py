@@ -42,13 +42,6 @@ class Certificates:
         self.other_ca = str(directory / "other-ca.pem")
         self.authority.cert_pem.write_to_path(self.ca)
         self.stranger.cert_pem.write_to_path(self.other_ca)
-        self.self_signed = str(directory / "self-signed.pem")
-        key, certificate = self.self_signed, f"{self.self_signed}.crt"
-        line = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -keyout {key}"
-        line += f" -addext subjectAltName=IP:127.0.0.1 -out {certificate}"
-        subprocess.run(line.split(), check=True, stderr=subprocess.DEVNULL)
-        with open(key, "ab") as both:
-            both.write(Path(certificate).read_bytes())
         self.hashed = self.directory("trusted", hashed=True)
 
     def file(self, name: str, content: bytes = b"") -> str:
@@ -98,10 +91,7 @@ class Certificates:
         authority.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if kind == "self-signed":
-            context.load_cert_chain(self.self_signed)
-        else:
-            self._issued[kind].configure_cert(context)
+        self._issued[kind].configure_cert(context)
         if demand:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(self.ca)

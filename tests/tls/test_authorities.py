@@ -19,7 +19,6 @@ TRUST = {
     "option": (GOOD, {}, "accepted"),
     "REQUESTS_CA_BUNDLE": (None, {"REQUESTS_CA_BUNDLE": GOOD}, "accepted"),
     "CURL_CA_BUNDLE": (None, {"CURL_CA_BUNDLE": GOOD}, "accepted"),
-    "own variable": (None, {OWN: GOOD}, "accepted"),
     "own variable first": (None, {OWN: GOOD, "REQUESTS_CA_BUNDLE": OTHER}, "accepted"),
     "requests before curl": (
         None,
@@ -30,12 +29,10 @@ TRUST = {
     "option over a missing bundle": (GOOD, {"REQUESTS_CA_BUNDLE": MISSING}, "accepted"),
     "bundle cannot widen the option": (OTHER, dict.fromkeys(BUNDLES, GOOD), "not_sent"),
     "directory of hashed names": (HASHED, {}, "accepted"),
-    "bundle of another authority": (None, {"REQUESTS_CA_BUNDLE": OTHER}, "not_sent"),
     "SSL_CERT_FILE": (None, {"SSL_CERT_FILE": GOOD}, "accepted"),
     "SSL_CERT_DIR": (None, {"SSL_CERT_DIR": HASHED}, "accepted"),
     "SSL_CERT_FILE of another authority": (None, {"SSL_CERT_FILE": OTHER}, "not_sent"),
     "option replaces SSL_CERT_FILE": (OTHER, {"SSL_CERT_FILE": GOOD}, "not_sent"),
-    "option over SSL_CERT_FILE": (GOOD, {"SSL_CERT_FILE": OTHER}, "accepted"),
 }
 
 
@@ -88,7 +85,6 @@ NO_PEM = "contains no certificate in PEM form"
 UNUSABLE = {
     "missing": (lambda made: "/missing/ca.pem", "cannot be read: No such file or directory"),
     "not PEM": (lambda made: made.file("text.pem", b"no certificate"), NO_PEM),
-    "empty file": (lambda made: made.file("empty.pem"), NO_PEM),
     "DER": (lambda made: made.file("ca.der", b"\x30\x82\x01\x00"), NO_PEM),
 }
 

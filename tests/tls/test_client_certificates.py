@@ -16,7 +16,7 @@ V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 def files(certificates, name: str) -> dict[str, str]:
     """Return the options for one way of naming the files."""
     certificate, key, both = certificates.client()
-    dummy, encrypted, encrypted_both = certificates.client(password=b"secret")
+    dummy, encrypted, dummy = certificates.client(password=b"secret")
     strangers, other_key, dummy = certificates.client("unknown")
     text = certificates.file("text.pem", b"no certificate")
     return {
@@ -24,10 +24,8 @@ def files(certificates, name: str) -> dict[str, str]:
         "one file": {"client_cert": both},
         "empty key": {"client_cert": both, "client_key": ""},
         "encrypted key": {"client_cert": certificate, "client_key": encrypted},
-        "encrypted key in one file": {"client_cert": encrypted_both},
         "no key": {"client_cert": certificate},
         "key of another certificate": {"client_cert": certificate, "client_key": other_key},
-        "key that is none": {"client_cert": certificate, "client_key": text},
         "certificate that is none": {"client_cert": text, "client_key": key},
         "certificate missing": {"client_cert": "/missing/client.pem", "client_key": key},
         "key missing": {"client_cert": certificate, "client_key": "/missing/key.pem"},
@@ -50,9 +48,9 @@ NOT_A_PAIR = (
     "client_cert: is not a certificate, or client_key is not its unencrypted key, in PEM form"
 )
 MISSING = "client_cert: this file, or that of client_key, cannot be read: No such file or directory"
-PAIRS = ("encrypted key", "encrypted key in one file", "no key", "key of another certificate")
+PAIRS = ("encrypted key", "no key", "key of another certificate", "certificate that is none")
 UNUSABLE = {
-    **dict.fromkeys((*PAIRS, "key that is none", "certificate that is none"), NOT_A_PAIR),
+    **dict.fromkeys(PAIRS, NOT_A_PAIR),
     **dict.fromkeys(("certificate missing", "key missing"), MISSING),
     "key alone": "client_key: needs client_cert as well",
 }

@@ -103,8 +103,6 @@ WAYS = {
     "https with credentials": ("closed", CREDENTIALS, HTTPS, "accepted", ""),
     "http without credentials": ("closed", "", HTTP, "rejected", f"407: the proxy {REQUIRED}"),
     "https without credentials": ("closed", "", HTTPS, "not_sent", f"407: it {REQUIRED};"),
-    "http with wrong credentials": ("closed", "user:wr0ng@", HTTP, "rejected", REQUIRED),
-    "https with wrong credentials": ("closed", "user:wr0ng@", HTTPS, "not_sent", REQUIRED),
     "http over TLS": ("tls", "", HTTP, "accepted", ""),
     "https over TLS": ("tls", "", HTTPS, "accepted", ""),
 }
@@ -124,7 +122,7 @@ def test_requests_go_through_the_proxy(proxies, certificates, https, monkeypatch
     assert why in result.get("msg", "")
     assert proxy.lines(above=seen) > seen, "the request bypassed the proxy"
     assert len(service.received) == (outcome == "accepted")
-    for secret in (PASSWORD, quote(PASSWORD, safe=""), "wr0ng"):
+    for secret in (PASSWORD, quote(PASSWORD, safe="")):
         assert secret not in str(result)
 
 
@@ -133,8 +131,6 @@ PAST = {
     "use_proxy false": ({}, {"use_proxy": False}),
     "NO_PROXY address": ({"NO_PROXY": BEHIND_PROXY}, {}),
     "no_proxy network": ({"no_proxy": f"{BEHIND_PROXY}/8"}, {}),
-    "no_proxy any": ({"no_proxy": "*"}, {}),
-    "no_proxy list": ({"no_proxy": f"example.com, {BEHIND_PROXY}"}, {}),
 }
 
 
@@ -172,10 +168,8 @@ DEAD = "no connection: Connection refused (127.0.0.1:9, the proxy that the envir
 # the proxy's URL: attempts with one retry, part of the message; nothing is sent.
 USELESS = {
     "dead": ("http://user:s3cret@127.0.0.1:9", 2, DEAD),
-    "dead, without scheme": ("127.0.0.1:9", 2, DEAD),
     "socks": ("socks5://user:s3cret@127.0.0.1:9", 1, UNUSABLE),
     "port": ("http://user:s3cret@127.0.0.1:99999", 1, UNUSABLE),
-    "no host": ("http://", 1, UNUSABLE),
     "unknown name": ("http://user:s3cret@proxy.invalid:80", None, "(proxy.invalid:80, the proxy "),
 }
 

@@ -9,7 +9,6 @@ import json
 import pytest
 from emulator.faults import parse
 from faults.behaviors import answers, grants, refuses, whole
-from support import CREATE, UPDATE
 from support.service import Service
 
 WRONG = {
@@ -29,40 +28,20 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("resource", [CREATE, UPDATE])
 @pytest.mark.parametrize(("options", "settings", "why"), WRONG.values(), ids=WRONG)
 def test_the_message_says_why_the_token_endpoint_refused(
-    task, emulator, conversation, resource, options, settings, why
+    task, emulator, conversation, options, settings, why
 ):
     emulator.api.settings = emulator.api.settings.changed(settings)
     if "auth_url" in options:
         options = {"auth_url": emulator.url + options["auth_url"]}
-    result = task(resource, retries=3, **options)
+    result = task(retries=3, **options)
     assert (result["failed"], result["outcome"], result["status"]) == (True, "not_sent", None)
     assert result["request_attempts"] == 0
     assert f"no access token from {emulator.url}" in result["msg"]
     assert f"(auth_url): it answered with {why}" in result["msg"]
     assert "wr0ng" not in str(result)
     assert len(conversation.statuses()) == 1
-
-
-@pytest.mark.parametrize("error", ["invalid_client", "temporarily_unavailable"])
-def test_an_error_of_the_rfc_is_named_with_the_options_to_check(task, error):
-    with Service(
-        answers(whole(json.dumps({"error": error}).encode(), status="400 -"), carried_out=False)
-    ) as endpoint:
-        msg = task(auth_url=endpoint.url)["msg"]
-    assert f"status 400: {error}; check auth_url, client_id, client_secret, client_auth" in msg
-
-
-def test_a_refusal_of_the_service_does_not_blame_the_token_endpoint(task, emulator):
-    emulator.api.faults = (
-        parse({"kind": "status", "status": 403, "operation": "create_virtual_machine"}),
-    )
-    result = task()
-    assert (result["outcome"], result["status"]) == ("rejected", 403)
-    assert "no access token" not in result["msg"]
-    assert "lacks the permission" in result["msg"]
 
 
 @pytest.mark.parametrize(
@@ -77,21 +56,12 @@ def test_a_token_request_is_repeated_since_that_is_harmless(task, emulator, conv
     ]
 
 
-def test_an_unreachable_token_endpoint_is_named(task, conversation):
-    result = task(auth_url="http://127.0.0.1:9/token", retries=0)
-    assert result["outcome"] == "not_sent"
-    assert (
-        "no access token from http://127.0.0.1:9/token (auth_url): no connection" in result["msg"]
-    )
-    assert conversation.statuses() == []
-
-
 def moved(status: int, to: Service):
     """Redirect to another endpoint."""
     return refuses(f"{status} Moved", f"Location: {to.url}/x")
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 307])
 def test_a_redirect_is_not_followed_with_the_secret(task, status):
     with Service(grants()) as elsewhere, Service(moved(status, elsewhere)) as endpoint:
         result = task(auth_url=f"{endpoint.url}/token")
@@ -103,12 +73,10 @@ def test_a_redirect_is_not_followed_with_the_secret(task, status):
 # What the endpoint says, including the secret, and what remains of it in the message.
 SAID = {
     "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
-    "long": ("x" * 1000, "x" * 1000),
     "too long": ("x" * 1001, "invalid_client: (too long to be shown)"),
     "half the secret": ("x" * 990 + "s3cret-of-web", "invalid_client: (too long to be shown)"),
     "the secret": ("not s3cret-of-web", "not ********"),
     "the secret in the header": ("Basic d2ViOnMzY3JldC1vZi13ZWI=", "Basic ********"),
-    "no text": (4711, "status 400: invalid_client; check auth_url, client_id, client_secret, "),
 }
 
 
@@ -126,10 +94,8 @@ def test_the_endpoint_s_text_is_shown_short_printable_and_without_secrets(task, 
 UNUSABLE = {
     "empty object": b"{}",
     "list": b"[]",
-    "empty": b"",
     "two tokens": b'{"access_token": "a", "access_token": "b"}',
     "space in the token": b'{"access_token": "a b"}',
-    "letter beyond ASCII": '{"access_token": "a\u00e9"}'.encode(),
     "null": b'{"access_token": null}',
     "type is no text": b'{"access_token": "a", "token_type": 1}',
 }

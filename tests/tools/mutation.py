@@ -1,6 +1,6 @@
 """Change plugins/ in one place at a time with cosmic-ray, and count the changes no test notices.
 
-    tests/tools/mutation [--sample NUMBER] [--seed NUMBER] [--minutes NUMBER] [FOLDER...]
+    make mutation ARGUMENTS="[--sample NUMBER] [--seed NUMBER] [--minutes NUMBER] [FOLDER...]"
 
 For each folder of FOLDERS a fixed seed draws lines, and one mutation of each line. cosmic-ray makes
 them in a copy of the tree and runs the tests of that folder, without those that start Ansible. The
@@ -14,6 +14,7 @@ import argparse
 import ast
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from antsibull_fileutils.copier import GitCopier
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
 
@@ -42,7 +44,7 @@ FOLDERS = {
     "plugin_utils/_screen": [f"{UNIT}/plugin_utils/_screen", "tests/story"],
     "plugin_utils/_csv": [f"{UNIT}/plugin_utils/_csv", f"{UNIT}/filter", "tests/story"],
     "plugin_utils": [f"{UNIT}/plugin_utils", f"{UNIT}/filter"],
-    "module_utils/_list": [f"{UNIT}/module_utils/_list", "tests/faults/test_many.py"],
+    "module_utils/_list": [f"{UNIT}/module_utils/_list", "tests/faults/test_generated.py"],
     "module_utils/_task": [f"{UNIT}/module_utils/_task", "tests/contract", "tests/tokens"],
     "module_utils/_resources": [f"{UNIT}/module_utils/_resources", "tests/contract"],
     "module_utils/_call": [f"{UNIT}/module_utils/_call", "tests/tokens", "tests/faults"],
@@ -109,8 +111,11 @@ def cosmic_ray(*arguments: str, seconds: float | None = None) -> None:
 def try_folder(folder: str, given: argparse.Namespace, seconds: float) -> Score:
     """Draw the mutations of a folder, try them for at most so long, and print the survivors."""
     began = time.monotonic()
-    subprocess.run([ROOT / "tests/tools/copy", TREE], cwd=ROOT, check=True)
-    subprocess.run(["git", "add", "--all"], cwd=TREE, check=True)  # tests ask what is tracked
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.parent.mkdir(parents=True, exist_ok=True)
+    GitCopier().copy(ROOT, TREE)
+    for command in ("init", "--quiet"), ("add", "--all"):  # tests ask what is tracked
+        subprocess.run(["git", *command], cwd=TREE, check=True)
     files = sorted(
         path.relative_to(TREE).as_posix() for path in (TREE / "plugins" / folder).glob("*.py")
     )

@@ -47,7 +47,7 @@ def check(version: str) -> None:
     if dirty := run("git", "status", "--porcelain"):
         sys.exit(f"not a release: the tree is not clean:\n{dirty}")
     if any(Path("changelogs/fragments").glob("*.y*ml")):
-        sys.exit("not a release: run antsibull-changelog release and tests/tools/changelog first")
+        sys.exit("not a release: run antsibull-changelog release first")
 
 
 def build(scratch: Path, moment: int) -> Path:

@@ -11,14 +11,15 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Callable, ContextManager, NamedTuple, TypeVar
+from operator import sub
+from typing import Any, Callable, ContextManager, Sequence, TypeVar
 from urllib.parse import quote
 
 from .._errors import (
     NOT_SENT,
     UNKNOWN,
     AttemptFailed,
-    RequestFailed,
+    Message,
     ServicesError,
     outcome_of,
 )
@@ -26,13 +27,15 @@ from .._http import Answer, Request
 from .._http.tls import ConnectionSettings
 from .._http.transport import Transport
 from .._http.urls import canonical_url
+from .._result import Json
 from .._secrets import Secrets
+from .._values import encode
 from .policy import (
     AttemptResult,
     Event,
     Operation,
     event_of,
-    failure_message,
+    failure_text,
     read_answer,
     retry,
 )
@@ -47,6 +50,7 @@ from .tokens import (
 )
 
 Value = TypeVar("Value")
+Clocks = Sequence[float]
 
 # Seconds of a lease that no attempt uses: clocks differ, and a process may be stopped.
 MARGIN = 60.0
@@ -73,20 +77,14 @@ class Settings:
         return canonical_url(self.base_url)
 
 
-class Clock(NamedTuple):
-    """A reading of the clocks of one machine, in seconds."""
-
-    wall: float
-    boot: float = 0.0  # since the machine was started, suspension included
-
-
-_EPOCH = Clock(0.0)
-
-
-def read_clock() -> Clock:
-    """Return the clocks now; macOS counts its suspension in CLOCK_MONOTONIC."""
-    boot = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-    return Clock(time.time(), boot)
+def read_clocks() -> Clocks:
+    """Return what the clocks of this machine show, in seconds: the time of day, and the time since
+    its start; macOS counts its suspension in CLOCK_MONOTONIC.
+    """
+    return (
+        time.time(),
+        time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)),
+    )
 
 
 class Lease:
@@ -95,21 +93,20 @@ class Lease:
     def __init__(
         self,
         seconds: float = math.inf,
-        since: Clock = _EPOCH,
-        clock: Callable[[], Clock] = read_clock,
+        since: Clocks = (),
+        clocks: Callable[[], Clocks] = read_clocks,
     ) -> None:
-        """`seconds`: from `since`, measured by the faster one of the clocks."""
+        """`seconds`: from `since`, measured by the fastest of the clocks."""
         self.seconds = seconds
         self.since = since
-        self._clock = clock
+        self._clocks = clocks
 
     def renew(self, wait: float) -> None:
         """Extend it before a further attempt, after a wait in seconds; raise ServicesError."""
 
     def require(self, seconds: float) -> None:
         """Raise ServicesError if a request that takes up to `seconds` could outlast it."""
-        now = self._clock()
-        elapsed = max(now.wall - self.since.wall, now.boot - self.since.boot)
+        elapsed = max(map(sub, self._clocks(), self.since), default=0.0)
         if elapsed + seconds > self.seconds - _EARLY:
             raise ServicesError(
                 "the request was not sent, because the task was stopped or delayed for so long that"
@@ -138,21 +135,26 @@ class Context:
     # Before each attempt, raises ServicesError if none may be made; after it, gets its result.
     enter: Callable[[], None] = lambda: None
     leave: Callable[[AttemptResult[Any]], None] = lambda _result: None
-    # Of a list: why it has to end now, '' to continue; and what shows its progress.
-    why_to_stop: Callable[[], str] = str
-    show_progress: Callable[..., None] = lambda *_status: None
+    # Of a list: shows its progress, and returns why it has to end now, '' to continue.
+    watch: Callable[..., str] = lambda *_progress: ""
 
 
 class Client:
-    """Calls one operation with the settings of a task."""
+    """Calls one operation on one asset with the settings of a task."""
 
     _transport: Transport  # from `ready` on
     _token: str  # of the last attempt
 
-    def __init__(self, settings: Settings, context: Context) -> None:
+    def __init__(
+        self, operation: Operation, asset: str, settings: Settings, context: Context
+    ) -> None:
+        """`asset`: as messages name it."""
+        self.operation = operation
+        self.asset = asset
         self.settings = settings
-        self._context = context
+        self.context = context
         self.warnings: list[str] = []
+        self.shown: Json = {}  # the request as results have it, once it is built
         self.attempts = 0  # those that ended
         self.outcome = NOT_SENT  # the known effect of the request if the task ended now
         self._obstacle: ServicesError | None = None  # why no attempt may be made
@@ -162,11 +164,16 @@ class Client:
             fetch = partial(self._fetch_token, settings.credentials)
             self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
-    def build_request(self, operation: Operation, key: str, body: bytes) -> Request:
-        """Return the request of an operation on the asset with this name or id."""
+    def build_request(self, identifier: str, body: Any, query: str = "") -> Request:
+        """Return the request; `identifier`: the id for its path, if that has one; `body`: JSON, None
+        for none.
+        """
         own = {"Content-Type": "application/json", **dict(self.settings.headers)}
-        url = self.settings.base_url + operation.path.format(id=quote(key, safe=""))
-        return Request(operation.method, url, {**HEADERS, **own}, body)
+        path = self.operation.path.format(id=quote(identifier, safe=""))
+        url = f"{self.settings.base_url}{path}{query}"
+        self.shown = {"method": self.operation.method, "url": url, "body": body}
+        encoded = b"" if body is None else encode(body, "the body")
+        return Request(self.operation.method, url, {**HEADERS, **own}, encoded)
 
     def ready(self) -> bool:
         """Fetch the token before an intent is written; return False if there is none.
@@ -174,41 +181,37 @@ class Client:
         The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
         TLS file.
         """
-        self._transport = self._context.connect(self.settings.connection)
+        self._transport = self.context.connect(self.settings.connection)
         try:
             self._current_token()
         except ServicesError as error:
             self._obstacle = error
         return self._obstacle is None
 
-    def call(
-        self, operation: Operation, request: Request, key: str, lease: Lease = NO_END
-    ) -> tuple[Any, dict[str, Any]]:
+    def call(self, request: Request, lease: Lease = NO_END) -> tuple[Any, dict[str, Any]]:
         """Send the request as the policy allows; return the JSON and details of the success.
 
-        The caller asks `ready` first. `key`: the name or id of the asset, for messages; `lease`:
-        until when it may be sent. Raises RequestFailed with the known effect.
+        The caller asks `ready` first. `lease`: until when it may be sent. Raises ServicesError with
+        the known effect.
         """
 
         def wait(seconds: float) -> None:
             try:
                 lease.renew(seconds)
-                self._context.wait(seconds)
+                self.context.wait(seconds)
             except ServicesError as error:
                 self._obstacle = error
 
-        attempt = partial(self._attempt_with_token, operation, request, lease)
+        attempt = partial(self._attempt_with_token, request, lease)
         retries, longest = self.settings.retries, self.settings.retry_max_delay
         last = retry(attempt, request.method, retries, longest, wait, self._renew_token)
-        details = {"status": last.status, "request_attempts": self.attempts}
         if last.event == Event.SUCCESS:
-            return last.value, {**details, "outcome": last.event.effect}
-        msg = failure_message(operation, request, last, self.outcome, self.attempts, key)
-        raise RequestFailed(msg, self.outcome, **last.details, **details)
+            return last.value, {"status": last.status, "outcome": last.event.effect}
+        text = failure_text(self.operation, request, last, self.outcome, self.attempts)
+        msg = Message(text, self.asset)
+        raise ServicesError(msg, self.outcome, status=last.status, **last.details)
 
-    def _attempt_with_token(
-        self, operation: Operation, request: Request, lease: Lease
-    ) -> AttemptResult[Any]:
+    def _attempt_with_token(self, request: Request, lease: Lease) -> AttemptResult[Any]:
         known = self.outcome
 
         def may_send() -> None:
@@ -217,18 +220,18 @@ class Client:
 
         try:
             self._token = self._current_token()
-            self._context.enter()
+            self.context.enter()
             deadline = time.monotonic() + self.settings.timeout
             lease.require(self.settings.timeout)
             headers = {**request.headers, "Authorization": f"Bearer {self._token}"}
             request = request._replace(headers=headers, may_send=may_send)
-            result = self._attempt(request, partial(read_answer, operation))
+            result = self._attempt(request, partial(read_answer, self.operation))
             self.attempts += 1
             self.outcome = outcome_of(known, result.event.effect)
         except ServicesError as error:
             # There is no token, or nothing may be sent any more.
-            result = AttemptResult(Event.TOKEN_UNAVAILABLE, error.msg)
-        self._context.leave(result)
+            result = AttemptResult(Event.UNSENT_HOPELESS, error.msg)
+        self.context.leave(result)
         return result
 
     def _current_token(self) -> str:
@@ -238,7 +241,7 @@ class Client:
         if not self._source:
             return self.settings.access_token or ""
         token = self._source.token()
-        self._context.secrets.mask(token)
+        self.context.secrets.mask(token)
         return token
 
     def _renew_token(self) -> bool:
@@ -254,7 +257,7 @@ class Client:
         """
         attempt = partial(self._attempt, build_token_request(credentials), read_token)
         retries, longest = self.settings.retries, self.settings.retry_max_delay
-        last = retry(attempt, "PUT", retries, longest, self._context.wait)
+        last = retry(attempt, "PUT", retries, longest, self.context.wait)
         if last.value is None:
             endpoint = credentials.auth_url.partition("?")[0]  # the rest may be a credential
             raise ServicesError(f"no access token from {endpoint} (auth_url): {last.reason}")
@@ -273,7 +276,7 @@ class Client:
         self, request: Request, read: Callable[[Answer], AttemptResult[Value]]
     ) -> AttemptResult[Value]:
         """Make one attempt; raise ServicesError if nothing may be sent any more."""
-        self._context.require_reader()
+        self.context.require_reader()
         try:
             return read(self._transport.send_once(request, self.settings.timeout))
         except AttemptFailed as error:

@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Callable, Generic, Mapping, TypeVar
 
-from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed, Message
+from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
 from .._http import REQUIRES_CREDENTIALS, Answer, Request, strict_json
 from .._secrets import for_message, printable
 from .._values import Params, Spec
@@ -76,17 +76,15 @@ class Operation:
     exists: str  # the meaning of a 409
     # Advice about running the task again when the outcome is unknown.
     repeat: str
+    removes: bool = False  # whether the ledger forgets the asset after a success
     # Returns the value of a success; raises InvalidJSON.
     decode: Callable[[Answer], Any] = lambda answer: strict_json.decode_object(answer.body)
+    # Returns the operation that options name.
+    choose: Callable[[Operation, Params], Operation] = lambda operation, _params: operation
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a method that the policy does not know."""
-        if self.method not in SAFE_TO_REPEAT:
-            raise ValueError(f"{self.method} is none of {', '.join(SAFE_TO_REPEAT)}")
-
-    def of(self, _params: Params) -> Operation:
+    def of(self, params: Params) -> Operation:
         """Return the operation of a task with these options, which may be invalid."""
-        return self
+        return self.choose(self, params)
 
 
 class Event(Enum):
@@ -97,16 +95,13 @@ class Event(Enum):
     """
 
     SUCCESS = "success", NEVER, NEVER, ACCEPTED
-    TOKEN_UNAVAILABLE = "token unavailable", NEVER, NEVER, NOT_SENT
     UNSENT = "unsent", AGAIN, AGAIN, NOT_SENT
     UNSENT_HOPELESS = "unsent and no use in repeating", NEVER, NEVER, NOT_SENT
     UNANSWERED = "unanswered", NEVER, AGAIN, UNKNOWN
     THROTTLED = "throttled", AGAIN, AGAIN, REJECTED
     UNAVAILABLE = "unavailable", NEVER, AGAIN, UNKNOWN
-    SERVER_ERROR = "server error", NEVER, NEVER, UNKNOWN
-    IRREGULAR = "irregular status", NEVER, NEVER, UNKNOWN
+    UNCLEAR = "unclear", NEVER, NEVER, UNKNOWN
     UNAUTHORIZED = "unauthorized", NEW_TOKEN, NEW_TOKEN, REJECTED
-    REDIRECTED = "redirected", NEVER, NEVER, UNKNOWN
     REFUSED = "refused", NEVER, NEVER, REJECTED
     ANSWER_CUT = "accepted, answer cut", NEVER, AGAIN, ACCEPTED
     ANSWER_UNUSABLE = "accepted, answer unusable", NEVER, NEVER, ACCEPTED
@@ -155,7 +150,7 @@ _BY_STATUS = {
         "too many requests; run fewer at once, or raise retries and retry_max_delay",
     ),
     500: (
-        Event.SERVER_ERROR,
+        Event.UNCLEAR,
         "the service failed internally; ask its owner to look up the request",
     ),
     502: (Event.UNAVAILABLE, "a gateway got no valid response from the service"),
@@ -165,14 +160,14 @@ _BY_STATUS = {
 _CLASSES = {
     2: (Event.SUCCESS, "the service accepted the request"),
     3: (
-        Event.REDIRECTED,
+        Event.UNCLEAR,
         f"{_REDIRECT}, and the service may have processed the request before it redirected",
     ),
     4: (Event.REFUSED, "the service refused the request"),
-    5: (Event.SERVER_ERROR, "the service failed"),
+    5: (Event.UNCLEAR, "the service failed"),
 }
 _IRREGULAR = (
-    Event.IRREGULAR,
+    Event.UNCLEAR,
     "not a final HTTP status; something other than the service answers at base_url",
 )
 
@@ -224,26 +219,20 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Any]:
     return AttemptResult(event, reason, answer.status, answer.headers, details=details)
 
 
-def failure_message(
+def failure_text(
     operation: Operation,
     request: Request,
     last: AttemptResult[Any],
     outcome: str,
     attempts: int,
-    key: str,
-) -> Message:
-    """Return the message: the asset, the failure, the known effect, and the next step.
-
-    `key`: the name or id of the asset.
-    """
+) -> str:
+    """Return the text of the message: the failure, the known effect, and the next step."""
     times = f" (attempt {attempts})" if attempts > 1 else ""
     status = f"status {last.status}: " if last.status else ""
     reason = f"{status}{last.reason}".rstrip(".")
     text = f"{request.method} {request.url}{times}: {reason}. {effect_of(operation, outcome)}"
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _IDS if name in last.headers]
-    if ids:
-        text = f"{text} [{', '.join(ids)}]"
-    return Message(text, operation.resource.label(key))
+    return f"{text} [{', '.join(ids)}]" if ids else text
 
 
 def effect_of(operation: Operation, outcome: str) -> str:

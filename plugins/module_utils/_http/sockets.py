@@ -25,12 +25,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 try:
-    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
 except ImportError:
     # A transport reports it; until then these are only bases of classes.
     globals().update(HTTPConnection=object, HTTPSConnection=object)
-    globals().update(HTTPConnectionPool=object, HTTPSConnectionPool=object)
 
 from .._errors import AttemptFailed, ServicesError
 from . import MAX_ANSWER, REQUIRES_CREDENTIALS, Request
@@ -220,18 +218,6 @@ class PlainConnection(HTTPConnection):
 
 class TLSConnection(PlainConnection, HTTPSConnection):
     """The same with TLS."""
-
-
-class PlainPool(HTTPConnectionPool):
-    """Makes the one connection of an attempt."""
-
-    ConnectionCls = PlainConnection
-
-
-class TLSPool(HTTPSConnectionPool):
-    """The same with TLS."""
-
-    ConnectionCls = TLSConnection
 
 
 def _no_connection(error: Exception) -> AttemptFailed:

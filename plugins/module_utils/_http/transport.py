@@ -30,6 +30,7 @@ try:
     from requests.adapters import HTTPAdapter
     from requests.structures import CaseInsensitiveDict
     from requests.utils import select_proxy, should_bypass_proxies
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.exceptions import HTTPError
 except ImportError:
     # Reported when a transport is created; until then they are only names.
@@ -37,7 +38,15 @@ except ImportError:
 
 from .._errors import AttemptFailed, ServicesError
 from . import MAX_ANSWER, Answer, Request
-from .sockets import TLS_ENDED, TOO_LONG, Attempt, PlainPool, TimedTLSSocket, TLSPool, Unusable
+from .sockets import (
+    TLS_ENDED,
+    TOO_LONG,
+    Attempt,
+    PlainConnection,
+    TimedTLSSocket,
+    TLSConnection,
+    Unusable,
+)
 from .tls import ConnectionSettings, tls_context
 from .urls import is_loopback, proxies_in_environment
 
@@ -107,8 +116,8 @@ class OneConnection(HTTPAdapter):
         self._attempt = attempt
         self._context = context
         self._pools: dict[str, Any] = {
-            "http": partial(PlainPool, attempt=attempt),
-            "https": partial(TLSPool, attempt=attempt),
+            "http": partial(self._pool, HTTPConnectionPool, PlainConnection),
+            "https": partial(self._pool, HTTPSConnectionPool, TLSConnection),
         }
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
@@ -125,6 +134,12 @@ class OneConnection(HTTPAdapter):
         # True would be the authorities that requests brings.
         verify: Any = None if settings.validate_certs else False
         return self.send(prepared, stream=True, verify=verify, proxies={"all": proxy})
+
+    def _pool(self, pool: Any, connection: type, *arguments: Any, **options: Any) -> Any:
+        """Return what makes the one connection of the attempt."""
+        made = pool(*arguments, attempt=self._attempt, **options)
+        made.ConnectionCls = connection
+        return made
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, ssl_context=self._context, **options)

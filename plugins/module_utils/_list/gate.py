@@ -27,7 +27,7 @@ _LONGEST_WAIT = 1.0  # seconds after which a waiting thread looks again
 class Item:
     """One item of a list; only the gate changes it."""
 
-    number: int
+    name: Any
     attempts: int = 0
     # Of the last attempt; empty before the first, and while one is in flight.
     feedback: str = ""
@@ -46,20 +46,20 @@ class Gate:
 
     def __init__(
         self,
-        items: Iterable[int],
+        items: Iterable[Any],
         width: Width,
         limit: Callable[[int, int], str],
         clock: Callable[[], float] = time.monotonic,
         threads: Any = threading,
     ) -> None:
-        """`items`: their numbers; `limit`: returns why to stop after so many in doubt and failures.
+        """`items`: their names; `limit`: returns why to stop after so many in doubt and failures.
 
         `clock`, in seconds, and `threads`, with the classes of threading: for virtual time.
         """
         self.clock = clock
         self.reason = ""  # why it is closed, '' while it is open
-        self.begun: dict[int, Item] = {}  # items that have not ended yet
-        self.ended: dict[int, Result] = {}
+        self.begun: dict[Any, Item] = {}  # items that have not ended yet
+        self.ended: dict[Any, Result] = {}
         self.lock = threads.RLock()
         self._width = width
         self._limit = limit
@@ -79,8 +79,8 @@ class Gate:
             dispatch = self._wait(self._may_begin, self._seconds_to_begin)
             if dispatch is None:
                 return None
-            number = self._pending.popleft()
-            item = self.begun[number] = Item(number, dispatch=dispatch)
+            name = self._pending.popleft()
+            item = self.begun[name] = Item(name, dispatch=dispatch)
             self._wake()
             return item
 
@@ -116,8 +116,8 @@ class Gate:
         """Keep the result of an item, and close once too many are in doubt or have failed."""
         with self.lock:
             self.leave(item, NEUTRAL)
-            del self.begun[item.number]
-            self.ended[item.number] = result
+            del self.begun[item.name]
+            self.ended[item.name] = result
             in_doubt = result.outcome == UNKNOWN
             is_undecided = in_doubt or item.lacked_room or result.outcome == NOT_SENT
             if result.failed and is_undecided:

@@ -13,9 +13,9 @@ from typing import Any, Mapping
 
 from .._call.client import Settings
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing, quantity
+from .._resources.planning import Task
 from .._secrets import for_message, printable
 from .._task.specs import ModuleSpec
-from .._task.task import Task
 from .._task.validation import Options, validated
 from .._values import Asset, Params, differences, shown
 

@@ -18,8 +18,9 @@ from typing import Any, Callable, Mapping
 from .._call.client import Context
 from .._call.policy import AGAIN, AttemptResult, retry_after
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
+from .._resources.planning import Task
 from .._result import Result
-from .._task.task import GRACE, Send, Task, Unrecorded, carry_out, interrupted, no_ledger
+from .._task.task import GRACE, Send, Unrecorded, carry_out, interrupted, no_ledger
 from .._task.validation import Options
 from .._values import Asset
 from .gate import Gate, Item
@@ -65,17 +66,18 @@ class ListTask:
         self, tasks: list[Task], send: Send, context: Context, ledger: Unrecorded
     ) -> ListResult:
         """Do planned tasks, those with a request in threads; `send`: does one of them."""
-        self._tasks, self._send, self._context, self._ledger = tasks, send, context, ledger
         require_plans(self._spec, tasks)
         if self._approved is not None:
             require_approved(tasks, self._approved)
+        self._send, self._context, self._ledger = send, context, ledger
+        self._tasks = {task.wanted.key: task for task in tasks}
         to_send = [
-            number
-            for number, task in enumerate(tasks)
+            name
+            for name, task in self._tasks.items()
             if task.plan and not task.plan.settled and not context.check_mode
         ]
-        others = {*range(len(tasks))}.difference(to_send)
-        results = {number: self._result_of(tasks[number], context) for number in others}
+        others = self._tasks.keys() - to_send
+        results = {name: self._result_of(name, context) for name in others}
         self._settled = len(results)
         self._failed = sum(result.failed for result in results.values())
         most = most_connections(min(self._params["concurrency"], len(to_send)))
@@ -87,27 +89,25 @@ class ListTask:
         elif to_send:
             context.connect(tasks[0].settings.connection)  # an unusable file: for all items at once
             self._began = time.monotonic()
-            run_threads(gate, self._do, most, context.why_to_stop, self._show_progress)
+            run_threads(gate, self._do, most, self._watch)
             with gate.lock:
                 results.update(gate.ended)
-                results.update((number, self._late(item)) for number, item in gate.begun.items())
-        for number, one in results.items() if context.check_mode and gate.reason else ():
-            results[number] = one.but(skipped=one.changed, changed=False)
+                results.update((name, self._late(item)) for name, item in gate.begun.items())
+        for name, one in results.items() if context.check_mode and gate.reason else ():
+            results[name] = one.but(skipped=one.changed, changed=False)
         return ListResult(
             self._spec,
             self._params,
-            {
-                task.wanted.key: results.get(number, Result(skipped=True))
-                for number, task in enumerate(tasks)
-            },
+            {name: results.get(name, Result(skipped=True)) for name in self._tasks},
             context.no_log,
             gate.reason,
             ledger.not_listed(tasks) if context.check_mode else None,
             bool(gate.begun),
         )
 
-    def _result_of(self, task: Task, context: Context) -> Result:
+    def _result_of(self, name: str, context: Context) -> Result:
         """Return the result of a task, also of one that fails."""
+        task = self._tasks[name]
         try:
             result = self._send(task, context)
         except ServicesError as error:
@@ -135,16 +135,16 @@ class ListTask:
                 return f"the list stopped after {most} {what} ({self._spec.named(option)}: {most})"
         return ""
 
-    def _show_progress(self, is_ending: bool) -> None:
-        """Show the progress of the list."""
+    def _watch(self, is_ending: bool) -> str:
+        """Show the progress of the list, and return why it has to end now, '' to continue."""
         gate, total = self._gate, len(self._tasks)
         with gate.lock:
             ended = list(gate.ended.values())
-        self._context.show_progress(total, self._settled, ended, gate.in_flight, is_ending)
+        return self._context.watch(total, self._settled, ended, gate.in_flight, is_ending)
 
     def _late(self, item: Item) -> Result:
         """Return the result of an item that did not end: its request is in doubt."""
-        task = self._tasks[item.number]
+        task = self._tasks[item.name]
         outcome = UNKNOWN if item.attempts else NOT_SENT
         result = interrupted(task.operation, task.asset, outcome, self._gate.reason)
         return self._ledger.with_next_step(result, task, outcome)
@@ -160,7 +160,7 @@ class ListTask:
         )
         started = time.monotonic()
         try:
-            result = self._result_of(self._tasks[item.number], context)
+            result = self._result_of(item.name, context)
         # threading would write it to stderr, whose lock Ansible's main thread may hold for ever.
         except BaseException as error:  # noqa: BLE001
             gate.stop(f"an unexpected {type(error).__name__} in this collection")
@@ -179,22 +179,21 @@ def run_threads(
     gate: Gate,
     do: Callable[[Item], Result],
     most: int,
-    watch: Callable[[], str],
-    show_progress: Callable[[bool], None],
+    watch: Callable[[bool], str],
     threads: Any = threading,
 ) -> None:
     """Do items in at most `most` threads, until all have ended or the gate is closed.
 
-    `watch`: returns why to stop now, '' to continue. Requests in flight then get GRACE seconds; the
-    items of later ones stay in the gate's `begun`. `show_progress`: called at every check, with
-    whether only requests in flight are left; `threads`: the module threading, or a fake.
+    `watch`: called at every check, with whether only requests in flight are left; returns why to
+    stop now, '' to continue. Requests in flight then get GRACE seconds; the items of later ones stay
+    in the gate's `begun`. `threads`: the module threading, or a fake.
     """
 
     def work() -> None:
         while item := gate.begin():
             gate.end(item, do(item))
 
-    gate.stop(watch())  # a timeout may have expired while the ledger was opened
+    gate.stop(watch(False))  # a timeout may have expired while the ledger was opened
     for number in range(most):
         try:
             threads.Thread(target=work, daemon=True).start()
@@ -204,11 +203,11 @@ def run_threads(
     deadline = math.inf
     try:
         while gate.clock() < deadline and not gate.wait(_POLL_INTERVAL):
-            why = watch()
+            why = watch(deadline < math.inf)
             if why and deadline == math.inf:
                 gate.stop(why)
                 deadline = gate.clock() + GRACE
-            show_progress(deadline < math.inf)
+                watch(True)
     except BaseException:
         gate.stop("the task ended unexpectedly")  # threads are left
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 from .._call.client import NO_END, Client, Lease
-from .._errors import REJECTED, Message, RequestFailed, ServicesError
+from .._errors import Message, ServicesError
 from .._result import Result
 from .._values import (
     ABSENT,
@@ -18,15 +18,16 @@ from .._values import (
     Difference,
     Spec,
     differences,
-    encode,
     overlay,
     prune,
     value_at,
 )
-from .planning import ENVELOPE, AssetOperation, Plan, Wanted
+from .planning import ENVELOPE, AssetOperation, Plan, Task
 
 _DIFFERS = (
-    "it is recorded with different values, and the service has no operation to update it: {}."
+    "it is recorded with different values, and the service has no operation to update it: {}. Ask for"
+    " the recorded values; if the machine was changed by other means, correct its entry with"
+    " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
     "these fields are known and not sent: {}. A service that replaces drops them; send: complete"
@@ -44,46 +45,29 @@ _FAILS = (
 )
 
 
-def apply_plan(
-    operation: AssetOperation,
-    wanted: Wanted,
-    plan: Plan,
-    check_mode: bool,
-    client: Client,
-    lease: Lease = NO_END,
-) -> Result:
-    """Apply a plan and return the task's result; raise InvalidInput or RequestFailed.
+def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
+    """Apply the plan of a task and return the result; raise ServicesError.
 
-    `lease`: until when it may be sent. Raise ServicesError if the asset is recorded with other
-    values, and the task fails on that.
+    `lease`: until when its request may be sent.
     """
-    title = operation.resource.label(wanted.key)
-    body = encode(plan.body, "the body")
-    request = client.build_request(operation, wanted.key, body)
-    shown = {"method": request.method, "url": request.url, "body": plan.body}
-    about: dict[str, Any] = {"request": shown, "request_attempts": 0}
-    if check_mode:
+    operation, wanted, plan = task.operation, task.wanted, task.required_plan()
+    about: dict[str, Any] = {"request_attempts": 0, "differs": plan.differs}
+    if not plan.adopted:
+        request = client.build_request(wanted.id or plan.known.get("id", ""), plan.body or None)
+    if client.context.check_mode:
         about.update(plan.details(operation))
     # The answer to an update certainly has the id of the asset, which its body lacks.
     sent = {operation.resource.key: wanted.key, **plan.body}
-    if plan.adopted:
-        del about["request"]
     if plan.settled or plan.adopted:
         asset = after = plan.known
-        about["differs"] = plan.differs
         warnings = _about(_DIFFERS, plan.differs)
         if warnings and wanted.fails_on_difference:
-            raise ServicesError(Message(_FAILS.format(*warnings), title), asset=asset, **about)
-    elif check_mode:
-        asset, after = _predicted(operation, plan.known, sent), overlay(plan.known, sent)
+            raise ServicesError(Message(_FAILS.format(*warnings), task.asset), asset=asset, **about)
+    elif client.context.check_mode:
+        asset, after = _predicted(operation, plan.known, sent)
         warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
     else:
-        try:
-            asset, details = client.call(operation, request, wanted.key, lease)
-        except RequestFailed as error:
-            rejected = {"body": plan.body} if error.outcome == REJECTED else {}
-            error.details.update({**about, **rejected, **error.details})
-            raise
+        asset, details = client.call(request, lease)
         after, lost = asset, _lost(plan, asset)
         warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
         warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
@@ -91,9 +75,9 @@ def apply_plan(
     return Result(
         changed=not plan.settled,
         asset=asset,
-        warnings=tuple(Message(text, title) for text in warnings),
+        warnings=tuple(Message(text, task.asset) for text in warnings),
         ansible_facts={operation.resource.name: asset},
-        diff=_diff({} if plan.adopted else plan.known, after, title),
+        diff=_diff({} if plan.adopted else plan.known, after, task.asset),
         **about,
     )
 
@@ -113,11 +97,15 @@ def _about(text: str, fields: Iterable[str]) -> list[str]:
     return [text.format(names)] if names else []
 
 
-def _predicted(operation: AssetOperation, known: Asset, sent: Asset) -> Asset:
-    """Return the asset that a request would leave: null where only the service knows a value."""
+def _predicted(operation: AssetOperation, known: Asset, sent: Asset) -> tuple[Asset, Asset]:
+    """Return the asset that a request would leave, null where only the service knows a value, and
+    what is known of it.
+    """
+    if operation.removes:
+        return {}, {}
     nulls = {**dict.fromkeys(ENVELOPE), "attributes": _nulls(operation.resource.attributes)}
     filled = {name: value for name, value in sent.items() if value != {}}
-    return overlay(overlay(nulls, prune(known)), filled)
+    return overlay(overlay(nulls, prune(known)), filled), overlay(known, sent)
 
 
 def _nulls(options: Spec) -> Asset:

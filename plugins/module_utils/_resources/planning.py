@@ -6,33 +6,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence, Union
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
+from .._call.client import Settings
 from .._call.policy import Operation
-from .._errors import InvalidInput
-from .._http.urls import require_segment
+from .._errors import InvalidInput, ServicesError
 from .._secrets import holds_placeholder, without_placeholders
 from .._values import (
     ABSENT,
-    DICT,
-    TEXT,
     Asset,
     Difference,
     Params,
     Spec,
     differences,
     encode,
-    fields,
-    overlay,
     prune,
 )
 
-# The fields of every asset (docs/openapi.yaml), and those of them that an update may send.
+# The fields of every asset (docs/openapi.yaml).
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
-_UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
-_PARTS = (*_UPDATED, "attributes", "extra_attributes")
 
+DONE = "done"  # the state of an entry whose asset is known
 # Across options, as ansible-core has them.
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 
@@ -63,7 +58,7 @@ class Wanted:
     is_complete: bool = False  # whether to send the whole asset
     force: bool = False
     fails_on_difference: bool = False
-    id: str | None = None  # of an asset that exists: it is recorded and never sent
+    id: str | None = None  # of an asset that exists, if the user gives it
 
 
 @dataclass(frozen=True)
@@ -85,9 +80,9 @@ class Plan:
     def unsent(self) -> list[Difference]:
         """Return the fields of the known asset that are not sent, without masked and empty ones.
 
-        A list is one field.
+        A list is one field. A request without a body keeps no field.
         """
-        known = prune({**without_placeholders(self.known), "id": None})
+        known = prune({**without_placeholders(self.known), "id": None}) if self.body else {}
         return [
             difference
             for difference in differences(known, {"attributes": {}, **self.body})
@@ -107,124 +102,56 @@ class Plan:
         return {"plan": operation.word, "changes": changes, "unsent": unsent, "body": self.body}
 
 
-class Creation(Operation):
-    """Creates an asset by its name; a recorded one is not sent again."""
+class AssetOperation(Operation):
+    """An operation on an asset, with the options that its module needs for it."""
 
     constraints: ClassVar[Constraints] = {}
 
     @property
     def options(self) -> Spec:
         """The argument spec of the options of the module alone."""
-        return dict(
-            name=dict(type=TEXT, required=True),
-            id=dict(type=TEXT),
-            attributes=dict(type=DICT, default={}, options=self.resource.attributes),
-            extra_attributes=dict(type=DICT, default={}),
-            on_difference=dict(type=TEXT, choices=["warn", "fail"], default="warn"),
-        )
+        raise NotImplementedError
 
     def wanted(self, params: Params) -> Wanted:
         """Return the asset that validated options ask for; raise InvalidInput."""
-        name, identifier = params["name"], params["id"]
-        require_name("name", name)
-        if identifier is not None:
-            require_name("id", identifier)
-        require_usable(params, ("name", "id", "attributes", "extra_attributes"))
-        body = {"name": name, "attributes": _attributes(params, self.resource.attributes)}
-        fails = params["on_difference"] == "fail"
-        force = params["force"] and identifier is None
-        return Wanted(name, body, force=force, fails_on_difference=fails, id=identifier)
+        raise NotImplementedError
 
     def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        """Return the plan; raise InvalidInput."""
-        if recorded is None:
-            if wanted.id is not None:
-                raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
-            return Plan(wanted.body, {})
-        known = recorded.asset.get("id")
-        if wanted.id not in (None, str(known)):
-            raise InvalidInput(
-                "id",
-                f"is {wanted.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
-                " id; if the recorded machine is gone, forget its entry first with"
-                " infrastructure.services.ledger_entry (state: absent)",
-            )
-        # Without attributes there is nothing to compare.
-        compared = {key: value for key, value in wanted.body.items() if value != {}}
-        changes = differences(compared, recorded.sent or recorded.asset)
-        if not recorded.sent:  # of an adopted one only some fields may be known
-            changes = [change for change in changes if change.found not in (ABSENT, None)]
-        return Plan(wanted.body, recorded.asset, settled=True, changes=tuple(changes))
+        """Return the plan; raise InvalidInput. `recorded`: the entry of the asset."""
+        raise NotImplementedError
 
 
-class Update(Operation):
-    """Updates an asset by its id."""
+@dataclass(frozen=True)
+class Task:
+    """A task with validated options, and its plan once there is one."""
 
-    constraints: ClassVar[Constraints] = dict(
-        required_one_of=[(*_PARTS, "body")],
-        mutually_exclusive=[("body", part) for part in _PARTS],
-    )
+    operation: AssetOperation
+    settings: Settings
+    wanted: Wanted
+    plan: Plan | None = None
+    entry: Entry | None = None  # as it was read
+    error: ServicesError | None = None  # instead of a plan
+    # The number of the asset's last row in the history of the ledger; None if it was not read.
+    last_row: int | None = None
 
     @property
-    def options(self) -> Spec:
-        """The argument spec of the options of the module alone."""
-        return dict(
-            id=dict(type=TEXT, required=True),
-            **fields(TEXT, *_UPDATED),
-            attributes=dict(type=DICT, options=self.resource.attributes),
-            **fields(DICT, "extra_attributes", "body", "current"),
-            send=dict(type=TEXT, choices=["given", "complete"], default="given"),
-        )
+    def asset(self) -> str:
+        """The asset in messages, such as `virtual machine web01`."""
+        return self.operation.resource.label(self.wanted.key)
 
-    def wanted(self, params: Params) -> Wanted:
-        """Return the asset that validated options ask for; raise InvalidInput."""
-        identifier = params["id"]
-        current = params["current"]
-        require_segment("id", identifier)
-        require_usable(params, ("id", *_PARTS, "body"))
-        encode(current, "current")
-        if current and current.get("id") not in (None, identifier):
-            raise InvalidInput("current", f"is asset {current['id']!r}, but id is {identifier!r}")
-        body = params["body"]
-        if body is None:
-            body = {name: params[name] for name in _UPDATED if params[name] is not None}
-            if params["attributes"] is not None or params["extra_attributes"] is not None:
-                body["attributes"] = _attributes(params, self.resource.attributes)
-        if body in ({}, {"attributes": {}}):
-            raise InvalidInput(
-                "attributes or body", "there is nothing to update: no field is given"
-            )
-        return Wanted(
-            key=identifier,
-            body=body,
-            current=current,
-            is_complete=params["send"] == "complete",
-            force=params["force"],
-        )
+    def planned(self, recorded: Entry | None = None) -> Task:
+        """Return the task with its plan; `recorded`: the entry of the asset."""
+        try:
+            plan = self.operation.plan(self.wanted, recorded)
+        except InvalidInput as error:
+            return replace(self, error=error)
+        return replace(self, plan=plan)
 
-    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        """Return the plan; raise InvalidInput."""
-        known = wanted.current or (recorded.asset if recorded else {})
-        body = wanted.body
-        if wanted.is_complete:
-            if not known or holds_placeholder(known):
-                raise InvalidInput(
-                    "send",
-                    "complete needs the asset as it is now, without masked values: give current, or"
-                    " a ledger that has it",
-                )
-            # The service may not repeat all that was sent.
-            sent = recorded.sent if recorded and not wanted.current else {}
-            body = overlay(overlay(prune(sent), prune(known)), body)
-        # Each attribute is a change of its own.
-        attributes = known.get("attributes") or {}
-        compared = without_placeholders({**known, "attributes": attributes})
-        if known and not wanted.force and not differences(wanted.body, compared):
-            return Plan(body, known, settled=True)
-        return Plan(body, known, changes=tuple(differences(body, compared)))
-
-
-AssetOperation = Union[Creation, Update]
+    def required_plan(self) -> Plan:
+        """Return the plan; raise the error if there is none."""
+        if self.plan is None:
+            raise self.error or ServicesError("there is no plan")
+        return self.plan
 
 
 def require_name(option: str, name: str) -> None:
@@ -243,15 +170,3 @@ def require_usable(params: Params, options: Iterable[str]) -> None:
             raise InvalidInput(
                 option, "contains a placeholder for a secret, so it is not the real value"
             )
-
-
-def _attributes(params: Params, typed: Spec) -> Asset:
-    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
-    extra = params["extra_attributes"] or {}
-    for key in extra:
-        if key in typed:
-            raise InvalidInput(
-                "extra_attributes", f"{key} is an option of attributes; give it there"
-            )
-    pruned: Asset = prune({**(params["attributes"] or {}), **extra})
-    return pruned

@@ -2,13 +2,173 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The resources and their operations, as data (docs/openapi.yaml)."""
+"""The resources and their operations (docs/openapi.yaml), and what each kind of operation sends."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from .._call.policy import Resource
-from .._values import BOOLEAN, DATE_TIME, DICT, LIST, NUMBER, TEXT, fields, list_of_dicts
-from .planning import Creation, Update
+from .._errors import InvalidInput
+from .._http.urls import require_segment
+from .._secrets import holds_placeholder, without_placeholders
+from .._values import (
+    ABSENT,
+    BOOLEAN,
+    DATE_TIME,
+    DICT,
+    LIST,
+    NUMBER,
+    TEXT,
+    Asset,
+    Params,
+    Spec,
+    differences,
+    encode,
+    fields,
+    list_of_dicts,
+    overlay,
+    prune,
+)
+from .planning import (
+    DONE,
+    ENVELOPE,
+    AssetOperation,
+    Constraints,
+    Entry,
+    Plan,
+    Wanted,
+    require_name,
+    require_usable,
+)
+
+# The fields of the envelope that an update may send.
+UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
+_PARTS = (*UPDATED, "attributes", "extra_attributes")
+
+
+class Creation(AssetOperation):
+    """Creates an asset by its name; a recorded one is not sent again."""
+
+    @property
+    def options(self) -> Spec:
+        return dict(
+            name=dict(type=TEXT, required=True),
+            id=dict(type=TEXT),
+            attributes=dict(type=DICT, default={}, options=self.resource.attributes),
+            extra_attributes=dict(type=DICT, default={}),
+            on_difference=dict(type=TEXT, choices=["warn", "fail"], default="warn"),
+        )
+
+    def wanted(self, params: Params) -> Wanted:
+        name, identifier = params["name"], params["id"]
+        require_name("name", name)
+        if identifier is not None:
+            require_name("id", identifier)
+        require_usable(params, ("name", "id", "attributes", "extra_attributes"))
+        body = {"name": name, "attributes": _attributes(params, self.resource.attributes)}
+        fails = params["on_difference"] == "fail"
+        force = params["force"] and identifier is None
+        return Wanted(name, body, force=force, fails_on_difference=fails, id=identifier)
+
+    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
+        if recorded is None and wanted.id is not None:
+            raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
+        if recorded is None or wanted.force:
+            return Plan(wanted.body, {})
+        known = recorded.asset.get("id")
+        if wanted.id not in (None, str(known)):
+            raise InvalidInput(
+                "id",
+                f"is {wanted.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
+                " id; if the recorded machine is gone, forget its entry first with"
+                " infrastructure.services.ledger_entry (state: absent)",
+            )
+        # Without attributes there is nothing to compare.
+        compared = {key: value for key, value in wanted.body.items() if value != {}}
+        changes = differences(compared, recorded.sent or recorded.asset)
+        if not recorded.sent:  # of an adopted one only some fields may be known
+            changes = [change for change in changes if change.found not in (ABSENT, None)]
+        return Plan(wanted.body, recorded.asset, settled=True, changes=tuple(changes))
+
+
+class Update(AssetOperation):
+    """Updates an asset by its id."""
+
+    constraints: ClassVar[Constraints] = dict(
+        required_one_of=[(*_PARTS, "body")],
+        mutually_exclusive=[("body", part) for part in _PARTS],
+    )
+
+    @property
+    def options(self) -> Spec:
+        return dict(
+            id=dict(type=TEXT, required=True),
+            **fields(TEXT, *UPDATED),
+            attributes=dict(type=DICT, options=self.resource.attributes),
+            **fields(DICT, "extra_attributes", "body", "current"),
+            send=dict(type=TEXT, choices=["given", "complete"], default="given"),
+        )
+
+    def wanted(self, params: Params) -> Wanted:
+        identifier = params["id"]
+        current = params["current"]
+        require_segment("id", identifier)
+        require_usable(params, ("id", *_PARTS, "body"))
+        encode(current, "current")
+        if current and current.get("id") not in (None, identifier):
+            raise InvalidInput("current", f"is asset {current['id']!r}, but id is {identifier!r}")
+        body = params["body"]
+        if body is None:
+            body = {name: params[name] for name in UPDATED if params[name] is not None}
+            if params["attributes"] is not None or params["extra_attributes"] is not None:
+                body["attributes"] = _attributes(params, self.resource.attributes)
+        if body in ({}, {"attributes": {}}):
+            raise InvalidInput(
+                "attributes or body", "there is nothing to update: no field is given"
+            )
+        return Wanted(
+            key=identifier,
+            id=identifier,
+            body=body,
+            current=current,
+            is_complete=params["send"] == "complete",
+            force=params["force"],
+        )
+
+    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
+        recorded = recorded if recorded and recorded.state == DONE else None
+        known = wanted.current or (recorded.asset if recorded else {})
+        body = wanted.body
+        if wanted.is_complete:
+            if not known or holds_placeholder(known):
+                raise InvalidInput(
+                    "send",
+                    "complete needs the asset as it is now, without masked values: give current, or"
+                    " a ledger that has it",
+                )
+            # The service may not repeat all that was sent.
+            sent = recorded.sent if recorded and not wanted.current else {}
+            body = overlay(overlay(prune(sent), prune(known)), body)
+        # Each attribute is a change of its own.
+        attributes = known.get("attributes") or {}
+        compared = without_placeholders({**known, "attributes": attributes})
+        if known and not wanted.force and not differences(wanted.body, compared):
+            return Plan(body, known, settled=True)
+        return Plan(body, known, changes=tuple(differences(body, compared)))
+
+
+def _attributes(params: Params, typed: Spec) -> Asset:
+    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
+    extra = params["extra_attributes"] or {}
+    for key in extra:
+        if key in typed:
+            raise InvalidInput(
+                "extra_attributes", f"{key} is an option of attributes; give it there"
+            )
+    pruned: Asset = prune({**(params["attributes"] or {}), **extra})
+    return pruned
+
 
 VIRTUAL_MACHINE = Resource(
     name="compute_virtual_machine",
@@ -85,5 +245,9 @@ UPDATE_APPLICATION_ROLE = Update(
     repeat="Running the task again is safe: it sends the same update.",
 )
 
-OPERATIONS = (CREATE_VIRTUAL_MACHINE, UPDATE_APPLICATION_ROLE)
+# By the module for one asset.
+OPERATIONS: dict[str, AssetOperation] = {
+    "compute_virtual_machine": CREATE_VIRTUAL_MACHINE,
+    "cassandra_application_role": UPDATE_APPLICATION_ROLE,
+}
 RESOURCES = {resource.name: resource for resource in (APPLICATION_ROLE, VIRTUAL_MACHINE)}

@@ -33,18 +33,15 @@ _NO_PATH = re.compile(r"[?#]|[/\\]\.\.?([/\\;]|$)")
 _IGNORED = re.compile(r"[;\s\0][^/]*")
 
 
-class AnyOperation(Operation):
-    """The operation that the options of a task name."""
-
-    def of(self, params: Params) -> Operation:
-        """Return the operation with the method and path of these options."""
-        method = params["method"]
-        if method not in [*SAFE_TO_REPEAT]:
-            return self
-        named = replace(self, method=method, path=str(params["path"]))
-        if not SAFE_TO_REPEAT[method]:
-            return named
-        return replace(named, creates=False, repeat="Running the task again is safe.")
+def _named(operation: Operation, params: Params) -> Operation:
+    """Return the operation with the method and path of these options."""
+    method = params["method"]
+    if method not in [*SAFE_TO_REPEAT]:
+        return operation
+    named = replace(operation, method=method, path=str(params["path"]))
+    if not SAFE_TO_REPEAT[method]:
+        return named
+    return replace(named, creates=False, repeat="Running the task again is safe.")
 
 
 def _decoded(path: str) -> str:
@@ -87,7 +84,7 @@ API_REQUEST = ModuleSpec(
         body=dict(type=Type("raw", "any JSON", lambda value: value)),
     ),
     # The method is replaced; what is not known of a task is assumed to be the worst.
-    operation=AnyOperation(
+    operation=Operation(
         resource=Resource("api_request", "request", "path", {}),
         method="POST",
         path="",
@@ -98,6 +95,7 @@ API_REQUEST = ModuleSpec(
         exists="the service reports a conflict with its current state",
         repeat="Look at the service before you send it again: it may take effect twice.",
         decode=_any_json,
+        choose=_named,
     ),
     has_ledger=False,
 )
@@ -119,35 +117,31 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
         if each is not None
     ]
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
-    body = b"" if params["body"] is None else encode(params["body"], "body")
     reads = operation.method in READS
     is_predicted = context.check_mode and not reads
-    client = Client(settings_from(params, is_predicted), context)
-    request = client.build_request(operation, "", body)
-    request = request._replace(url=f"{request.url}{query}")
+    title = operation.resource.label(operation.path)
+    client = Client(operation, title, settings_from(params, is_predicted), context)
+    request = client.build_request("", params["body"], query)
 
     def act() -> Result:
         if is_predicted:
-            return Result(changed=True, request_attempts=0, more={"json": None})
+            return Result(changed=True, more={"json": None})
         client.ready()
-        value, details = client.call(operation, request, operation.path)
+        value, details = client.call(request)
         return Result(changed=True, more={"json": value}, **details)
 
-    title = operation.resource.label(operation.path)
-    result = result_of(act, operation, title, client, context)
-    shown = {"method": request.method, "url": request.url, "body": params["body"]}
-    return result.but(changed=result.changed and not reads, request=context.secrets.scrub(shown))
+    result = result_of(act, client)
+    return result.but(changed=result.changed and not reads)
 
 
 def _require_no_module(operation: Operation) -> None:
     """Raise InvalidInput if a module of the collection has this method and path."""
     paths = (operation.path, _IGNORED.sub("", _decoded(operation.path)))
-    for known in OPERATIONS:
+    for module, known in OPERATIONS.items():
         pattern = re.escape(known.path).replace(r"\{id\}", "[^/]+").replace("/", "/+") + "/*"
         is_known = any(re.fullmatch(pattern, path, re.IGNORECASE) for path in paths)
         if operation.method == known.method and is_known:
             raise InvalidInput(
                 "path",
-                f"use the module infrastructure.services.{known.resource.name} for {known.method}"
-                f" {known.path}",
+                f"use the module infrastructure.services.{module} for {known.method} {known.path}",
             )

@@ -11,7 +11,7 @@ from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .._call.client import Clock, Context, Lease, read_clock
+from .._call.client import Context, Lease, read_clocks
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._resources.planning import Plan
 from .._result import Result
@@ -55,9 +55,9 @@ class ServicesModule(AnsibleModule):
         if not self.begun:
             return Unrecorded()
         body, known, seconds, wall = map(self.begun.get, ("body", "known", "seconds", "wall"))
-        now = read_clock()
+        now, *others = read_clocks()
         # If this clock was set back since `wall`, it does not tell how much time has passed.
-        lease = Lease(seconds if now.wall >= wall else 0.0, Clock(wall, now.boot))
+        lease = Lease(seconds if now >= wall else 0.0, (wall, *others))
         return Unrecorded(Plan(body, known), lease)
 
     def fail_json(self, msg: str, **kwargs: Any) -> NoReturn:
@@ -83,7 +83,7 @@ def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
                 options.secrets,
                 module.no_log,
                 interruptible=signals.raised,
-                why_to_stop=lambda: _why_to_stop(signals),
+                watch=lambda *_progress: _why_to_stop(signals),
             )
             result = work(options, context, module.ledger)
     except ServicesError as error:

@@ -12,7 +12,7 @@ from typing import Any, Mapping, cast
 
 from .._call.policy import Operation
 from .._resources.planning import AssetOperation, Constraints
-from .._resources.resources import CREATE_VIRTUAL_MACHINE, RESOURCES, UPDATE_APPLICATION_ROLE
+from .._resources.resources import OPERATIONS, RESOURCES
 from .._values import BOOLEAN, DATE_TIME, DICT, LIST, PATH, TEXT, Type, fields, only_list
 from .options import ARGUMENT_SPEC, MANY, SECRET, Option
 
@@ -99,27 +99,28 @@ _ITEMS = dict(
 )
 
 
-def _for_one(operation: AssetOperation) -> ModuleSpec:
-    return ModuleSpec(operation.resource.name, operation.options, operation.constraints, operation)
+def _for_one(name: str) -> ModuleSpec:
+    operation = OPERATIONS[name]
+    return ModuleSpec(name, operation.options, operation.constraints, operation)
 
 
-def _for_list(operation: AssetOperation, option: str, *shared: str) -> ModuleSpec:
-    """Return a module for a list; `shared`: options of the operation that apply to all items."""
-    options = operation.options
+def _for_list(one: ModuleSpec, option: str, *shared: str) -> ModuleSpec:
+    """Return the module for a list; `shared`: options of the one that apply to all items."""
+    options = dict(one.own)
     return ModuleSpec(
-        name=f"{operation.resource.name}s",
+        name=f"{one.name}s",
         own={option: _ITEMS, **{name: options.pop(name) for name in shared}, **MANY},
-        operation=operation,
+        operation=one.operation,
         option=option,
         item_options=options,
-        item_constraints=operation.constraints,
+        item_constraints=one.constraints,
     )
 
 
-VIRTUAL_MACHINE = _for_one(CREATE_VIRTUAL_MACHINE)
-VIRTUAL_MACHINES = _for_list(CREATE_VIRTUAL_MACHINE, "virtual_machines", "on_difference")
-APPLICATION_ROLE = _for_one(UPDATE_APPLICATION_ROLE)
-APPLICATION_ROLES = _for_list(UPDATE_APPLICATION_ROLE, "application_roles")
+VIRTUAL_MACHINE = _for_one("compute_virtual_machine")
+VIRTUAL_MACHINES = _for_list(VIRTUAL_MACHINE, "virtual_machines", "on_difference")
+APPLICATION_ROLE = _for_one("cassandra_application_role")
+APPLICATION_ROLES = _for_list(APPLICATION_ROLE, "application_roles")
 
 _LEDGER = dict(
     ledger=dict(ARGUMENT_SPEC["ledger"], required=True),

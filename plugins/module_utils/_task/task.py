@@ -14,7 +14,7 @@ import gc
 import os
 import signal
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, Callable, Iterator, List
@@ -23,14 +23,13 @@ from .._call.client import MARGIN, NO_END, Client, Context, Lease, Settings
 from .._call.policy import Operation, effect_of
 from .._errors import (
     NOT_SENT,
-    InvalidInput,
+    REJECTED,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
 )
 from .._resources.applying import apply_plan
-from .._resources.planning import AssetOperation, Entry, Plan, Wanted
+from .._resources.planning import Plan, Task
 from .._result import Result
 from .options import settings_from
 from .validation import Options
@@ -44,39 +43,6 @@ _UNCHECKED = (
     "validate_certs is false: anyone between here and the service can"
     " read the token and change what is sent."
 )
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task with validated options, and its plan once there is one."""
-
-    operation: AssetOperation
-    settings: Settings
-    wanted: Wanted
-    plan: Plan | None = None
-    entry: Entry | None = None  # as it was read
-    error: ServicesError | None = None  # instead of a plan
-    # The number of the asset's last row in the history of the ledger; None if it was not read.
-    last_row: int | None = None
-
-    @property
-    def asset(self) -> str:
-        """The asset in messages, such as `virtual machine web01`."""
-        return self.operation.resource.label(self.wanted.key)
-
-    def planned(self, recorded: Entry | None = None) -> Task:
-        """Return the task with its plan; `recorded`: an entry that the plan can rely on."""
-        try:
-            plan = self.operation.plan(self.wanted, recorded)
-        except InvalidInput as error:
-            return replace(self, error=error)
-        return replace(self, plan=plan)
-
-    def required_plan(self) -> Plan:
-        """Return the plan; raise the error if there is none."""
-        if self.plan is None:
-            raise self.error or ServicesError("there is no plan")
-        return self.plan
 
 
 class Unrecorded:
@@ -126,7 +92,7 @@ class Sender:
     def __init__(self, task: Task, context: Context) -> None:
         self.task = task
         self._context = context
-        self._client = Client(task.settings, context)
+        self._client = Client(task.operation, task.asset, task.settings, context)
 
     @property
     def lease_seconds(self) -> float:
@@ -140,20 +106,15 @@ class Sender:
 
     def send(self, lease: Lease = NO_END) -> Result:
         """Apply the plan and return the result as users see it, also of an error or interrupt."""
-        task, context, client = self.task, self._context, self._client
-        plan = task.required_plan()
-        check_mode = context.check_mode
-        act = partial(apply_plan, task.operation, task.wanted, plan, check_mode, client, lease)
-        return result_of(act, task.operation, task.asset, client, context)
+        return result_of(partial(apply_plan, self.task, self._client, lease), self._client)
 
 
-def result_of(
-    act: Callable[[], Result], operation: Operation, asset: str, client: Client, context: Context
-) -> Result:
+def result_of(act: Callable[[], Result], client: Client) -> Result:
     """Return the result of an act as users see it, also of an error or interrupt.
 
-    `act`: may send one request by the client, of the operation on the asset.
+    `act`: may send one request by the client.
     """
+    context = client.context
     result: Result | None = None
     try:
         with context.interruptible():
@@ -162,10 +123,15 @@ def result_of(
         result = Result.of_error(error)
     except (Interrupted, MemoryError) as error:
         why = str(error) or type(error).__name__
-        result = result or interrupted(operation, asset, client.outcome, why)
+        result = result or interrupted(client.operation, client.asset, client.outcome, why)
     unchecked = [] if client.settings.connection.validate_certs else [_UNCHECKED]
     said = map(Message, (*unchecked, *client.warnings))
-    return context.secrets.scrub(result.but(warnings=(*said, *result.warnings)))
+    result = result.but(warnings=(*said, *result.warnings))
+    if client.shown:
+        result = result.but(request=client.shown, request_attempts=client.attempts)
+    if result.outcome == REJECTED:
+        result = result.but(body=client.shown["body"])
+    return context.secrets.scrub(result)
 
 
 Send = Callable[[Task, Context], Result]
@@ -229,16 +195,16 @@ def carry_out(
 def interrupted(operation: Operation, asset: str, outcome: str, why: str) -> Result:
     """Return the result of a task that was interrupted from outside."""
     text = f"the task was interrupted ({why}). {effect_of(operation, outcome)}"
-    return Result.of_error(RequestFailed(Message(text, asset), outcome))
+    return Result.of_error(ServicesError(Message(text, asset), outcome))
 
 
 class Interrupted(BaseException):
     """A signal, or the keyword `timeout`, interrupted the task."""
 
-    def failure(self) -> RequestFailed:
+    def failure(self) -> ServicesError:
         """Return the failure of a task that had not sent anything."""
         msg = f"The task was interrupted ({self}) before it sent anything. Run it again."
-        return RequestFailed(msg, NOT_SENT)
+        return ServicesError(msg, NOT_SENT)
 
 
 class Signals:

@@ -4,8 +4,8 @@
 
 """Validates options, and names the place of each fault.
 
-ansible-core's validator decides what is valid, but its messages name no place in a list and quote
-values. So each option, element and suboption is looked at on its own first.
+The messages of ansible-core's validator name no place in a list and quote values. So it validates
+only what holds across options, and each option, element and suboption is looked at on its own.
 """
 
 from __future__ import annotations
@@ -101,8 +101,7 @@ def validated(
             faults.append(f"{place}: is missing: set it{hint}")
         params[name] = value
     present = {name: value for name, value in params.items() if value is not None}
-    # Faults have been found, and only those across options are left.
-    spec = {name: dict(type="raw") for name in options} if faults else options
+    spec = {name: dict(type="raw") for name in options}
     result = ArgumentSpecValidator(spec, **constraints).validate(present)
     return params, faults + result.error_messages
 

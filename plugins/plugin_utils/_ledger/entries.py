@@ -26,7 +26,7 @@ from .database import Write
 
 Entry = planning.Entry
 
-INTENT, DONE = "intent", "done"
+INTENT, DONE = "intent", planning.DONE
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 MAY_EXIST = (ACCEPTED, UNKNOWN)  # outcomes that are recorded also where the entry is gone

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Callable, Mapping
 
-from ...module_utils._call.client import MARGIN, Clock, Lease, read_clock
+from ...module_utils._call.client import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
     NOT_SENT,
@@ -20,14 +20,13 @@ from ...module_utils._errors import (
     InvalidInput,
     Message,
     Overtaken,
-    RequestFailed,
     ServicesError,
     listing,
 )
-from ...module_utils._resources.planning import Plan
+from ...module_utils._resources.planning import Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
-from ...module_utils._task.task import Task, Unrecorded
+from ...module_utils._task.task import Unrecorded
 from .checks import taken_ids
 from .commits import Commits
 from .database import Write
@@ -35,7 +34,6 @@ from .editing import entry_after
 from .entries import (
     ABSENT,
     AFTER,
-    COMPARE,
     DONE,
     INTENT,
     MAY_EXIST,
@@ -77,8 +75,8 @@ _OVERTAKEN = (
 class Intent(Lease):
     """A recorded intent, whose lease its task measures."""
 
-    def __init__(self, recording: Recording, task: Task, change: Change, since: Clock) -> None:
-        super().__init__(change.lease_seconds, since, recording.clock)
+    def __init__(self, recording: Recording, task: Task, change: Change, since: Clocks) -> None:
+        super().__init__(change.lease_seconds, since, recording.clocks)
         self.task = task
         self.change = change
         self.began = time.monotonic()  # seconds
@@ -91,7 +89,7 @@ class Intent(Lease):
         change = stamped(
             replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
         )
-        since = self._recording.clock()  # before the statement is handed over
+        since = self._recording.clocks()  # before the statement is handed over
         if not self._recording.commits.write(change):
             raise ServicesError("another task changed its entry in the ledger")
         self.change, self.seconds, self.since = change, seconds, since
@@ -115,7 +113,7 @@ class Recording(Unrecorded):
         """
         self.ledger = ledger
         self.commits = Commits(ledger)
-        self.clock: Callable[[], Clock] = read_clock
+        self.clocks: Callable[[], Clocks] = read_clocks
         self.serial = Serial()  # when the tasks were planned
         self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
         self._secrets = secrets
@@ -157,14 +155,12 @@ class Recording(Unrecorded):
         key = task.wanted.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
-        if task.wanted.id is not None and state_of(entry) != DONE:
+        creates, identifier = task.operation.creates, task.wanted.id
+        if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
-        if entry is None:
-            return task.planned()
-        creates = task.operation.creates
-        force = task.wanted.force
-        act = ON_FINDING[entry.state][creates]
-        if act == REFUSE and not force:
+        if entry is None and task.operation.removes and identifier is None:
+            return replace(task, plan=Plan({}, {}, settled=True))
+        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = (
                 f"the ledger says that a task began to create it at {entry.began_at}, and how that"
@@ -172,9 +168,8 @@ class Recording(Unrecorded):
             )
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
-            return replace(task, error=RequestFailed(msg, state, changed=False))
-        is_known = act == COMPARE and not (force and creates)
-        return task.planned(entry if is_known else None)
+            return replace(task, error=ServicesError(msg, state, changed=False))
+        return task.planned(entry)
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
@@ -198,7 +193,7 @@ class Recording(Unrecorded):
         body = self._secrets.recordable(task.required_plan().body)
         known = task.entry.asset if task.entry else {}
         intent = Entry(INTENT, body, known, run=self._run)
-        since = self.clock()  # before the statement is handed over
+        since = self.clocks()  # before the statement is handed over
         try:
             change = self._begin(
                 task,
@@ -231,7 +226,7 @@ class Recording(Unrecorded):
         if not has_ended and result.outcome != NOT_SENT:
             return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
-        may_exist = result.outcome in MAY_EXIST
+        may_exist = result.outcome in MAY_EXIST and change.after is not None
         try:
             is_as_begun = self.commits.write(change)
             is_recorded = is_as_begun or not may_exist or self._write_anew(change)
@@ -343,6 +338,8 @@ def _ending(intent: Intent, result: Result) -> Change:
         after = entry._replace(state=state, changed_at="")
         if asset is not None:
             after = after._replace(asset=without_placeholders(asset))
+    if intent.task.operation.removes and state == DONE:
+        after = None
     row = HistoryRow(
         from_state=state_of(original),
         to_state=state_of(after),

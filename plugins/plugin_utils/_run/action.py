@@ -26,7 +26,7 @@ from .._ledger.location import last_seen, note_seen, open_ledger
 from .._ledger.recording import Recording
 from .ansible_core import TaskAction, prints_lines, setting, untrusted
 from .role import FLEET, spec_in_role
-from .workers import is_orphan, prepare_workers, require_parent, run_memory, show
+from .workers import is_orphan, prepare_workers, run_memory, show
 
 _UNRECORDED = (
     "No ledger is set, so running this again will create another machine."
@@ -83,7 +83,7 @@ class TaskRun:
     def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
         if not self.task.no_log:
-            show([*lines], stderr or not prints_lines())
+            show(*lines, stderr=stderr or not prints_lines())
 
     def pause(self, seconds: float) -> None:
         """Wait before anything is sent; a signal ends the wait."""
@@ -115,7 +115,7 @@ class TaskRun:
         if ledger.is_new:
             line = f"{ledger.where} is a new ledger: nothing was recorded before"
             if not self.only_checks and run_memory().is_first(line):
-                show([line], stderr=True)
+                show(line, stderr=True)
             return
         if self.lacks_rows(ledger):
             self.warnings.append(
@@ -131,9 +131,6 @@ class Action(TaskAction):
     spec: ModuleSpec
     # Does the task, given its options, which may have faults; raises ServicesError.
     work: Callable[[TaskRun], Result | Returned]
-
-    def require_reader(self) -> None:
-        require_parent()
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> Returned:
         """Run the task for one host and item with deferred signals, and return the result."""
@@ -177,7 +174,11 @@ class Action(TaskAction):
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
         # The result of a module has its own.
         said = [] if self.module_was_started else run.options.secrets.warnings()
-        warnings = (*said, *run.warnings, *result.warnings, *_unrecorded(run, result))
+        has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
+        is_meant = run.options.params["ledger"] is not None
+        if has_created and not is_meant and run_memory().is_first(_UNRECORDED):
+            run.warnings.append(_UNRECORDED)
+        warnings = (*said, *run.warnings, *result.warnings)
         return result.but(diff=result.diff if run.task.diff else None, warnings=warnings)
 
 
@@ -186,35 +187,17 @@ def _require_keywords(run: TaskRun) -> None:
     params, task = run.options.params, run.task
     is_repeated = task.until or task.retries is not None
     if run.core.creates and is_repeated and (params["force"] or not params["ledger"]):
-        if not run.spec.has_ledger:
-            raise InvalidInput(
-                "until",
-                "cannot be used, nor retries, with POST or PATCH: each attempt could take effect"
-                " again. Remove them, and wait for the effect in a task with method: GET",
-            )
         raise InvalidInput(
             "until",
-            "cannot be used, nor retries, for a creation without a ledger or with force: each"
-            f" attempt could create another machine. Set ledger, or {LEDGER_VARIABLE} in the"
-            " environment, to the path of a file and force to false, or remove until and retries",
+            "cannot be used, nor retries, for a POST or PATCH without a ledger or with force: each"
+            " attempt could take effect again. Remove them. A creation may have them with a ledger"
+            " and without force, and any task with method: GET, which can wait for the effect",
         )
     if params["ledger"] and task.async_val:
         raise InvalidInput(
             "ledger",
             "cannot be combined with async: nothing would record how the task ended. Remove async",
         )
-
-
-def _unrecorded(run: TaskRun, result: Result) -> list[str]:
-    """Return the warning about the first creation of a run without a ledger.
-
-    An empty option `ledger` means that this is intended.
-    """
-    has_created = run.core.creates and (result.changed or result.outcome == UNKNOWN)
-    is_meant = run.options.params["ledger"] is not None
-    return (
-        [_UNRECORDED] if has_created and not is_meant and run_memory().is_first(_UNRECORDED) else []
-    )
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 
 from ...module_utils._result import Returned
+from .workers import require_parent
 
 _Data = TypeVar("_Data")
 
@@ -33,8 +34,8 @@ _trust = getattr(ansible.template, "trust_as_template", None)
 # connection was lost.
 _RETRIES = "reconnection_retries"
 
-# Callbacks that print lines; most others of that kind inherit from one of them.
-_PRINT_LINES = {f"ansible.plugins.callback.{name}" for name in ("default", "minimal", "oneline")}
+# The callback that prints lines, from which others of that kind inherit.
+_PRINTS_LINES = "ansible.plugins.callback.default"
 
 _PYTHON_TOO_OLD = re.compile("(?:Ansible|ansible-core) requires .*Python.* Current version: ")
 
@@ -46,9 +47,9 @@ def setting(name: str) -> Any:
 
 @cache
 def prints_lines() -> bool:
-    """Return whether the callback of this run prints lines, like those of ansible-core."""
+    """Return whether the callback of this run prints lines, like that of ansible-playbook."""
     callback = callback_loader.get(setting("DEFAULT_STDOUT_CALLBACK"), class_only=True)
-    return bool({base.__module__ for base in getattr(callback, "__mro__", ())} & _PRINT_LINES)
+    return _PRINTS_LINES in {base.__module__ for base in getattr(callback, "__mro__", ())}
 
 
 def run_id() -> str:
@@ -60,17 +61,6 @@ def screen_width() -> int:
     """Return the width of the screen in characters."""
     display: Any = Display()
     return int(display.columns)
-
-
-def call_first_display(method: str, *arguments: object) -> bool:
-    """Have the process that started this worker call a method of its display.
-
-    Return False, and call nothing, in any process but a worker.
-    """
-    queue = Display()._final_q
-    if queue:
-        queue.send_display(method, *arguments)
-    return bool(queue)
 
 
 def untrusted(data: _Data) -> _Data:
@@ -194,9 +184,6 @@ class TaskAction(ActionBase):
         """Whether the task changes to another user."""
         return bool(self._connection.become)
 
-    def require_reader(self) -> None:
-        """Raise ServicesError if nobody reads the result any more, so that no module is started."""
-
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""
         make_encoder = getattr(core_json, "get_module_encoder", None)
@@ -221,11 +208,11 @@ class TaskAction(ActionBase):
     def _low_level_execute_command(
         self, cmd: str, sudoable: bool = True, *arguments: Any, **more: Any
     ) -> Returned:
-        """Run a command on the target; if it is the module, once, and only for a reader."""
+        """Run a command on the target; if it is the module, once, and not in an orphan."""
         run = partial(super()._low_level_execute_command, cmd, sudoable, *arguments, **more)
         if not sudoable:
             return dict(run())
-        self.require_reader()
+        require_parent()
         self.module_was_started = True
         with running_once(self._connection) if self.creates else nullcontext():
             return dict(run())

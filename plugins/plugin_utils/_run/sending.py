@@ -101,8 +101,7 @@ def _send_list(run: TaskRun) -> Result:
         approved = approved_plan(params["approved"], resource, service, place, read)
     context = _context(
         run,
-        why_to_stop=partial(_why_to_stop, run),
-        show_progress=Progress(spec.sent.resource.noun, lambda line: show([line], True)).show,
+        watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
     )
     began = time.monotonic()
     # A faulty list creates no ledger.
@@ -120,11 +119,18 @@ def _send_list(run: TaskRun) -> Result:
         return Result()
     if left_out:
         collected.not_listed = None
-    result = _show(run, report, seconds, collected.done("See above."), left_out)
+    done = collected.done() if run.task.no_log else collected.done("See above.")
+    result = _show(run, report, seconds, done, left_out)
     returned = collected.returned(result)
     if spec.names and returned.failed:  # callbacks print all of a failure of the role
         return returned.but(diff=None, ansible_facts=None, results=None, not_listed=None)
     return returned
+
+
+def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:
+    """Show the progress of a list, and return why it has to end now, '' to continue."""
+    progress.show(*status)
+    return _why_to_stop(run)
 
 
 def _why_to_stop(run: TaskRun) -> str:

@@ -15,9 +15,10 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._call.client import MARGIN, NO_END, Context, Lease
 from ...module_utils._call.policy import READS, effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
-from ...module_utils._result import Result, Returned
+from ...module_utils._resources.planning import Task
+from ...module_utils._result import Result
 from ...module_utils._task.options import ENVIRONMENT_PREFIX, variable_of
-from ...module_utils._task.task import BEGUN, Interrupted, Sender, Task
+from ...module_utils._task.task import BEGUN, Interrupted, Sender
 from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
 
@@ -40,9 +41,8 @@ class Target(Sender):
             self.task = task
         self._failure: Result | None = None  # of the no-op
         self._wall = 0.0  # the clock of the target when it ran the no-op
-        self._given = dict(run.given)
-        if not run.spec.has_ledger:
-            self._given["ledger"] = ""  # the location may have a password in it
+        # The ledger stays on the controller, and its location may have a password in it.
+        self._given = {**run.given, "ledger": ""}
         keyword = run.core.environment_keyword()
         for name, option in run.spec.options.items():
             variable = variable_of(name)
@@ -73,10 +73,10 @@ class Target(Sender):
         return self._failure is None
 
     def send(self, lease: Lease = NO_END) -> Result:
-        """Run the module and return its result; the ledger stays on the controller."""
+        """Run the module and return its result."""
         if lease is not NO_END:  # with a ledger
             plan = self.task.required_plan()
-            self._given.update({"base_url": self.task.settings.base_url, "ledger": ""})
+            self._given["base_url"] = self.task.settings.base_url
             begun = {"seconds": lease.seconds, "wall": self._wall}
             self._given[BEGUN] = {"body": plan.body, "known": plan.known, **begun}
         return self._failure or self._guarded(self._run_module) or Result()
@@ -92,10 +92,22 @@ class Target(Sender):
         self._wall = float(clock[1])
 
     def _run_module(self) -> Result:
-        """Run the module and return its result unchanged, except for a missing `outcome`."""
-        result = self._run.core.run_module(dict(self._given))
-        self.has_ended = "outcome" in result
-        return Result.from_ansible(result) if self.has_ended else self._with_outcome(result)
+        """Run the module and return its result unchanged, except for a missing `outcome`.
+
+        A result without is of ansible-core: either a job was started, or the module failed.
+        """
+        returned = self._run.core.run_module(self._given)
+        result = Result.from_ansible(returned)
+        self.has_ended = "outcome" in returned
+        if self.has_ended:
+            return result
+        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
+        is_predicted = self._run.check_mode and self._run.operation.method not in READS
+        outcome = NOT_SENT if cannot_start or is_predicted else UNKNOWN
+        if "ansible_job_id" in returned and not result.failed:
+            return result.but(outcome=outcome)
+        failure = self._no_result(why_failed(returned), outcome)
+        return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
 
     def _guarded(self, step: Callable[[], Result | None]) -> Result | None:
         """Return the result of a step on the target, also if the connection is lost."""
@@ -118,20 +130,6 @@ class Target(Sender):
             failure = self._no_result(str(error), outcome, _NOT_THERE)
             return failure.but(failed=failed, more={"unreachable": True})
 
-    def _with_outcome(self, returned: Returned) -> Result:
-        """Return a result of ansible-core instead of the module, with `outcome`.
-
-        Either a job was started, or the module failed.
-        """
-        result = Result.from_ansible(returned)
-        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
-        is_predicted = self._run.check_mode and self._run.operation.method not in READS
-        outcome = NOT_SENT if cannot_start or is_predicted else UNKNOWN
-        if "ansible_job_id" in returned and not result.failed:
-            return result.but(outcome=outcome)
-        failure = self._no_result(why_failed(returned), outcome)
-        return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
-
     def _no_result(self, why: str, outcome: str, not_sent: str = "") -> Result:
         """Return the known effect of a module that gave no result; `not_sent`: advice for that."""
         spec = self._run.spec
@@ -139,9 +137,8 @@ class Target(Sender):
         asset = operation.resource.label(str(self._given.get(spec.key, ""))).strip()
         if spec.option:
             asset = f"{operation.resource.noun}s"
-        request = f"{operation.method} {self._given.get('base_url') or ''}{operation.path}"
         msg = (
-            f"{asset}: the module to {request} gave no result ({why.rstrip('.')})."
+            f"{asset}: the module gave no result ({why.rstrip('.')})."
             f" {effect_of(operation, outcome)}{not_sent if outcome == NOT_SENT else ''}"
         )
         scrubbed = Message(self._run.options.secrets.scrub(msg))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What workers share with the process that starts them: a memory, the screen, and its life.
+"""What workers share with the process that starts them: a memory, and its life; the screen.
 
 The memory holds tokens, files of ledgers and warnings already shown. Only these processes can read
 it, so a killed run leaves nothing on disk. The process that starts the workers creates it before it
@@ -17,7 +17,7 @@ import mmap
 import os
 import tempfile
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Iterator
 
@@ -25,19 +25,8 @@ from ansible.utils.display import Display
 
 from ...module_utils._call.tokens import Memory
 from ...module_utils._errors import ServicesError
-from .ansible_core import call_first_display, setting
 
 _SIZE = 1 << 20  # bytes, enough for some hundred tokens
-# The method of the display in the process that starts the workers.
-_METHOD = "infrastructure_services_lines"
-# By how a line begins: its mark, between spaces.
-_COLORS = {
-    "  ? ": "COLOR_WARN",
-    "  x ": "COLOR_ERROR",
-    "  ! ": "COLOR_WARN",
-    "  + ": "COLOR_OK",
-    "  ~ ": "COLOR_CHANGED",
-}
 
 
 @cache
@@ -46,7 +35,6 @@ def prepare_workers() -> None:
     parents = _parents()
     os.register_at_fork(before=lambda: parents.append(os.getpid()), after_in_parent=parents.pop)
     run_memory()
-    setattr(Display(), _METHOD, _display_lines)
 
 
 @cache
@@ -71,22 +59,9 @@ def require_parent() -> None:
         )
 
 
-def show(lines: list[str], stderr: bool) -> None:
-    """Have the process that starts the workers display lines, until Ctrl-C."""
-    if not call_first_display(_METHOD, lines, stderr):
-        _display_lines(lines, stderr)
-
-
-def _display_lines(lines: list[str], stderr: bool) -> None:
-    """Display lines if somebody reads them.
-
-    The thread that displays lines of workers also receives their results, and any OSError ends it.
-    """
-    for line in lines:
-        # Ansible detects whether stdout shows colors, but does not check stderr.
-        color = None if stderr else _COLORS.get(line[:4])
-        with suppress(OSError):
-            Display().display(line, color=color and setting(color), stderr=stderr)
+def show(*lines: str, stderr: bool) -> None:
+    """Display lines together, whatever other workers display."""
+    Display().display("\n".join(lines), stderr=stderr)
 
 
 class RunMemory(Memory):
@@ -101,7 +76,6 @@ class RunMemory(Memory):
         self._file, path = tempfile.mkstemp()
         os.unlink(path)
         self._bytes = mmap.mmap(-1, _SIZE)
-        self._asked: set[str] = set()  # by tasks of this process
 
     @contextmanager
     def alone(self, name: str = "") -> Iterator[None]:
@@ -139,9 +113,6 @@ class RunMemory(Memory):
 
     def is_first(self, name: str) -> bool:
         """Return whether no task of this run has asked this before."""
-        if name in self._asked:  # as for each further item of a loop
-            return False
-        self._asked.add(name)
         return not self.write(name, True)
 
 

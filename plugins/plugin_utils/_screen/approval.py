@@ -17,7 +17,7 @@ from ...module_utils._values import Asset as Body
 from .._ledger.entries import Serial
 from .._ledger.ledger import Ledger
 from .._ledger.sql import NO_LIMIT
-from .rows import DAMAGES, EFFECTS, FORMAT, PLANNED
+from .rows import DAMAGES, EFFECTS, PLANNED, Run
 
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
@@ -42,11 +42,8 @@ def approved_plan(
     """
     ledger_id = ledger.header.ledger_id if ledger else ""
     try:
-        run = strict_json.decode(Path(path).read_text("utf-8"))
+        run = Run.from_json(strict_json.decode(Path(path).read_text("utf-8")))
         plan = _plan_in(run, resource)
-        made_for, made_at = for_message(run["service"]), for_message(run["ledger"] or "none")
-        is_same = run["ledger_id"] == ledger_id if run["ledger_id"] else run["ledger"] == place
-        is_same &= run["service"] == service
     except OSError as error:
         raise InvalidInput("approved", f"{path!r} cannot be read: {error.strerror}") from None
     except DAMAGES:
@@ -55,7 +52,9 @@ def approved_plan(
             f"{path!r} is no plan of this collection, is damaged, or has an asset twice; give the"
             " .plan.json of a run with --check and report that lists each asset once",
         ) from None
-    if not is_same:
+    is_same = run.ledger_id == ledger_id if run.ledger_id else run.ledger == place
+    if run.service != service or not is_same:
+        made_for, made_at = for_message(run.service), for_message(run.ledger or "none")
         raise InvalidInput(
             "approved",
             f"{path!r} was made for {made_for} and the ledger {made_at}, and this list is for"
@@ -70,22 +69,17 @@ def approved_plan(
     return plan
 
 
-def _plan_in(run: Any, resource: str) -> ApprovedPlan:
-    """Return the plan in the JSON of a run; raise one of DAMAGES if it is none."""
-    sent = [
-        row for row in run["results"] if row["resource"] == resource and row.get("plan") in EFFECTS
-    ]
+def _plan_in(run: Run, resource: str) -> ApprovedPlan:
+    """Return the plan of a run; raise one of DAMAGES if it is none."""
+    sent = [row for row in run.lists.get(resource, ()) if row.plan in EFFECTS]
     plan = ApprovedPlan(
-        {row["item"]: row["body"] for row in sent},
-        {row["item"]: row.get("last_row", 0) for row in sent},
-        Serial(**(run["serial"] or {})),
+        {str(row.item): dict(row.body or {}) for row in sent},
+        {str(row.item): row.last_row or 0 for row in sent},
+        Serial(**(run.serial or {})),
     )
     numbers: list[Any] = [*plan.serial, *plan.rows.values()]
-    is_sound = (
-        (run["format"], run["state"], len(plan.bodies)) == (FORMAT, PLANNED, len(sent))
-        and all(isinstance(body, dict) for body in plan.bodies.values())
-        and not any(isinstance(number, bool) for number in numbers)
-        and all(isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers)
+    is_sound = (run.state, len(plan.bodies)) == (PLANNED, len(sent)) and all(
+        isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers
     )
     if not is_sound:
         raise ValueError

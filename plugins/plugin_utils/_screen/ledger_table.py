@@ -46,12 +46,17 @@ def written_lines(file: str, entries: Sequence[Params], settle: str, is_plan: bo
 
 
 def ledger_lines(
-    rows: Sequence[Params], listed: Mapping[str, Any], what: str, by_file: list[str]
+    rows: Sequence[Params],
+    listed: Mapping[str, Any],
+    what: str,
+    by_file: list[str],
+    width: int,
 ) -> list[str]:
     """Return the requests in flight, the entries as a table, and how to settle those in doubt.
 
     `rows`: of the entries; `listed`: the result of ledger_info; `what`: the entries that were looked
-    for, in words; `by_file`: the commands that settle those in doubt by a file.
+    for, in words; `by_file`: the commands that settle those in doubt by a file; `width`: in columns,
+    to which a row continues on the next line.
     """
     lines = [
         f"in flight: {entry.get('name') or entry.get('id')}, for {entry['by']} since"
@@ -62,11 +67,13 @@ def ledger_lines(
         return [*map(printable, [*lines, f"Nothing that matches is {what} in {listed['ledger']}."])]
     cells = [_HEAD, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    head, *texts = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    head, *texts = [
+        wrapped("  ".join(map(str.ljust, row, widths)), width, "", "    ") for row in cells
+    ]
     counts = {state: count for state, count in listed["counts"].items() if count}
-    lines += [f"{listed['ledger']}: {counted(counts)}", head]
+    lines += [f"{listed['ledger']}: {counted(counts)}", *head]
     for resource, group in groupby(zip(rows, texts), lambda row: str(row[0]["resource"])):
-        lines += [resource, *(text for _row, text in group)]
+        lines += [resource, *(line for _row, text in group for line in text)]
     return [*map(printable, lines), *_settling(rows, by_file)]
 
 

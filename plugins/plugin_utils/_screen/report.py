@@ -140,7 +140,7 @@ class Report:
             _require_ours(path)
         own = self._new
         try:
-            before = Run.from_json(Path(f"{self._base}.json").read_text("utf-8"))
+            before = Run.from_json(json.loads(Path(f"{self._base}.json").read_text("utf-8")))
         except (FileNotFoundError, *DAMAGES):
             return own
         if before.run != own.run:
@@ -173,7 +173,7 @@ def options_of_report(known: object) -> Params:
     contents of its JSON file. Raise InvalidInput for anything else.
     """
     try:
-        run = Run.from_json(json.dumps(known))
+        run = Run.from_json(known)
         rows = [row for row in run.results if RESOURCES[row.resource] is VIRTUAL_MACHINE]
         reported_at = date_time(run.ended_at)
         if not all(isinstance(text, str) for text in (run.service, *(row.item for row in rows))):

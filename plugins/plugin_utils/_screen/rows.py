@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 from ...module_utils._call.policy import Operation
 from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, Message
@@ -65,10 +64,12 @@ class Run:
     results: tuple[Result, ...] = ()
 
     @classmethod
-    def from_json(cls, text: str) -> Run:
+    def from_json(cls, decoded: Any) -> Run:
         """Return the run of a report; raise one of DAMAGES."""
-        known = json.loads(text)
-        del known["format"], known["counts"]
+        known = dict(decoded)
+        if known.pop("format") != FORMAT:
+            raise ValueError
+        del known["counts"]
         results = tuple(Result.from_ansible(row).but(more={}) for row in known.pop("results"))
         return cls(**{**known, "warnings": tuple(known["warnings"]), "results": results})
 

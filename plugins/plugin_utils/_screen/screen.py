@@ -20,6 +20,7 @@ from .rows import EMPTY, IN_DOUBT, UNCHANGED, by_cause, counted, is_in_doubt, ma
 
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS = 10
+_MOST_LINES = 20  # of one text
 
 
 class Progress:
@@ -32,9 +33,8 @@ class Progress:
         self._noun = noun
         self._say = say
         self._clock = clock
-        self._last = clock()
-        self._done = 0
-        self._due = self._last + _FIRST_LINE
+        self._began = clock()
+        self._due = self._began + _FIRST_LINE
 
     def show(
         self, total: int, settled: int, ended: list[Result], in_flight: int, is_ending: bool
@@ -50,21 +50,14 @@ class Progress:
         now = self._clock()
         if now < self._due:
             return
-        done = len(ended)
-        rejected = sum(result.outcome == REJECTED for result in ended)
-        rate = (done - self._done) / (now - self._last)
-        parts = [f"{self._noun}s: {settled + done:,} of {total:,}", f"{in_flight:,} in flight"]
-        parts.append(f"{sum(map(is_in_doubt, ended)):,} in doubt")
-        if rejected:
-            parts.append(f"{rejected:,} rejected")
-        parts.append(f"{rate:,.0f}/s")
-        # At first the pace still rises, so that an estimate would be many times too long.
-        if rate and self._done:
-            parts.append(f"{(total - settled - done) / rate:,.0f} s left")
-        self._last = now
-        self._done = done
         self._due = now + _NEXT_LINE
-        self._say(", ".join(parts))
+        done = len(ended)
+        doubtful = sum(map(is_in_doubt, ended))
+        rejected = sum(result.outcome == REJECTED for result in ended)
+        self._say(
+            f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight,"
+            f" {doubtful:,} in doubt, {rejected:,} rejected, {done / (now - self._began):,.0f}/s"
+        )
 
 
 def result_lines(operation: Operation, rows: list[Result], seconds: float, width: int) -> list[str]:
@@ -86,8 +79,8 @@ def result_lines(operation: Operation, rows: list[Result], seconds: float, width
     causes = by_cause(failed)
     for same in causes[:_MOST_PROBLEMS]:
         names = listing([str(row.item) for row in same])
-        lines += [f"  {mark(same[0])} {line}" for line in wrapped(names, width - 4)[:2]]
-        lines += [f"      {line}" for line in wrapped(same[0].msg.text, width - 6)]
+        lines += wrapped(names, width, f"  {mark(same[0])} ", "    ")
+        lines += wrapped(same[0].msg.text, width, "      ", "      ")
     if len(causes) > _MOST_PROBLEMS:
         lines.append(f"  and {quantity(len(causes) - _MOST_PROBLEMS, 'more cause')}")
     return lines + command_lines(failed)
@@ -99,7 +92,17 @@ def command_lines(rows: Iterable[Result]) -> list[str]:
     return [f"  To settle it: {printable(command)}" for command in commands]
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """Return a text as printable lines; a word that is longer than `width` stays whole."""
-    width = max(width, 20)
-    return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
+def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Return a text as printable lines; a word that is longer than `width` stays whole.
+
+    `first`, `others`: begin the first line and the other ones. An ellipsis ends a text that is cut.
+    """
+    return textwrap.wrap(
+        printable(text),
+        max(width, 20),
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+        max_lines=_MOST_LINES,
+    )

@@ -36,20 +36,12 @@ def test_a_create_fills_the_envelope(core):
     }
 
 
-def test_sent_values_win_over_generated_ones(core):
-    asset = json.loads(
-        core.create(
-            {"name": "a", "attributes": {"ip": "192.0.2.7", "name": "b", "extra": [1]}}
-        ).body
-    )
-    assert (asset["attributes"]["ip"], asset["attributes"]["name"]) == ("192.0.2.7", "b")
-    assert asset["attributes"]["extra"] == [1]
-
-
 def test_only_the_service_sets_the_rest_of_the_envelope(core):
-    asset = json.loads(core.create({**VM, "id": "mine", "service": 5, "extra": True}).body)
+    said = {**VM, "id": "mine", "service": 5, "extra": True, "attributes": {"ip": "192.0.2.7"}}
+    asset = json.loads(core.create(said).body)
     assert asset["id"] != "mine"
     assert (asset["service"], asset["extra"]) == ("compute", True)
+    assert asset["attributes"]["ip"] == "192.0.2.7"
 
 
 def test_a_create_is_not_idempotent(core):
@@ -59,41 +51,14 @@ def test_a_create_is_not_idempotent(core):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "wrong"),
-    [
-        ({"cpu": "4"}, True),
-        ({"cpu": True}, True),
-        ({"cpu": None}, True),
-        ({"cpu": 4.5}, False),
-        ({"volumes": {}}, True),
-        ({"volumes": [{"size_gb": "1"}]}, True),
-        ({"volumes": [{"size_gb": 1}]}, False),
-        ({"creation_date": "2026-01-02"}, True),
-        ({"creation_date": "2026-02-30T00:00:00Z"}, True),
-        ({"creation_date": "2026-01-02T03:04:05Z"}, False),
-        ({"puppet_classes": [1]}, True),
-        ({"subnet": {"dns": 1}}, True),
-        ({"unknown": 1}, False),
-    ],
-)
-def test_types_are_those_of_the_document(core, attributes, wrong):
-    assert core.create({"name": "a", "attributes": attributes}).status == (422 if wrong else 201)
-
-
-@pytest.mark.parametrize(
     "body",
     [
         b"",
-        b"{",
         b"\xff{}",
         b'\xef\xbb\xbf{"name":"a"}',
-        '{"name":"a"}'.encode("utf-16"),
         b'{"name":"a","name":"b"}',
         b'{"attributes":{"cpu":NaN}}',
-        b'{"attributes":{"cpu":-Infinity}}',
         b'{"attributes":{"cpu":1e999}}',
-        b"{} {}",
-        b'{"x":' + b"[" * 1000 + b"]" * 1000 + b"}",
         b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"attributes":{"cpu":' + b"9" * 5000 + b"}}",
     ],
@@ -103,16 +68,10 @@ def test_json_is_read_strictly(core, body):
     assert core.stored() == []
 
 
-@pytest.mark.parametrize("body", [[], "text", 1, None, True])
-def test_the_body_is_an_object(core, body):
-    assert [core.create(body).status, core.update(body).status] == [422, 422]
-
-
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
         ({"Authorization": None}, 401),
-        ({"Authorization": "Bearer"}, 401),
         ({"Authorization": "Basic dDp0"}, 401),
         ({"Authorization": "bearer t"}, 201),
         ({"Content_Type": None}, 415),
@@ -128,12 +87,9 @@ def test_headers_are_checked(core, changes, status):
     ("method", "path", "status"),
     [
         ("GET", MACHINES, 405),
-        ("PUT", MACHINES, 405),
         ("POST", ROLE, 405),
-        ("POST", "/api/v1", 404),
         ("POST", "/", 404),
         ("POST", MACHINES + "/", 404),
-        ("PUT", ROLE + "/x", 404),
         ("PUT", ROLE[:-6], 404),
         ("GET", "/oauth/token", 405),
         ("POST", MACHINES + "?a=b", 201),
@@ -154,10 +110,3 @@ def test_an_encoded_id_is_one_segment(core, encoded):
         encoded
     ]
     assert json.loads(core.update({}, ROLE.replace("role-1", encoded)).body)["id"] == decoded
-
-
-@pytest.mark.parametrize(
-    "body", [{"name": 1}, {"attributes": []}, {"attributes": {"login": "yes"}}]
-)
-def test_documented_fields_of_an_update_are_typed(core, body):
-    assert core.update(body).status == 422

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import pytest
 from emulator.faults import KINDS, Fault, parse, select
 from emulator.messages import Response
@@ -15,17 +13,8 @@ GOOD = Response(201, (("Content-Type", "application/json"),), b'{"id":"1"}', app
 NEEDED = {"status": {"status": 500}, "redirect": {"location": "/x"}}
 
 
-@pytest.fixture(autouse=True)
-def _one_moment(monkeypatch):
-    monkeypatch.setattr("emulator.wire.formatdate", lambda usegmt: "Fri, 02 Jan 2026 03:04:05 GMT")
-
-
 def fault(kind: str, **values: object) -> Fault:
     return parse({"kind": kind, **NEEDED.get(kind, {}), **values})
-
-
-def wire(said: Fault, response: Response = GOOD, close: bool = False) -> bytes:
-    return b"".join(step.data for step in script(said, response, close).steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,35 +27,23 @@ def test_a_fault_survives_a_round_trip(kind):
     "said",
     [
         None,
-        [],
         {},
         {"kind": "x"},
-        {"kind": ["drop"]},
         {"kind": "status"},
         {"kind": "redirect"},
         {"kind": "drop", "status": 500},
-        {"kind": "drop", "typo": 1},
         {"kind": "drop", "operation": "delete"},
         {"kind": "drop", "count": -1},
-        {"kind": "drop", "count": 1.5},
-        {"kind": "drop", "count": True},
         {"kind": "drop", "skip": None},
         {"kind": "drop", "when": "later"},
         {"kind": "drip", "when": "before"},
         {"kind": "status", "status": 99},
-        {"kind": "status", "status": "500"},
-        {"kind": "status", "status": None},
         {"kind": "status", "status": 500, "headers": {"A": "x\r\nB: y"}},
-        {"kind": "status", "status": 500, "headers": 1},
         {"kind": "status", "status": 500, "headers": [["A"]]},
         {"kind": "delay", "seconds": -1},
-        {"kind": "delay", "seconds": "1"},
         {"kind": "truncate", "part": "tail"},
         {"kind": "truncate", "bytes": -1},
-        {"kind": "truncate", "ending": "x"},
         {"kind": "garbage", "base64": "!"},
-        {"kind": "garbage", "base64": "é"},
-        {"kind": "garbage", "text": 1},
     ],
 )
 def test_an_invalid_fault_is_refused_with_a_message(said):
@@ -74,49 +51,19 @@ def test_an_invalid_fault_is_refused_with_a_message(said):
         parse(said)
 
 
-@pytest.mark.parametrize("count", [0, None])
-def test_no_count_means_until_reset(count):
-    faults = (fault("drop", count=count),)
-    for _time in range(3):
-        met, faults = select(faults, "token")
-        assert met is not None
-    assert parse(faults[0].as_dict()) == faults[0]
-
-
 def test_faults_are_met_one_after_another():
-    faults = (fault("status", count=2, skip=1), fault("drop", operation="token"), fault("reset"))
+    role = "update_application_role"
+    endless = fault("delay", operation=role, count=0)  # until reset
+    faults = (
+        *(fault("status", count=2, skip=1), fault("drop", operation="token"), fault("reset")),
+        endless,
+    )
     seen = []
-    for operation in ["token", "token", None, "create_virtual_machine", "token", "token"]:
+    for operation in ["token", "token", None, "create_virtual_machine", "token", role, role]:
         met, faults = select(faults, operation)
         seen.append(met and met.kind)
-    assert seen == ["drop", "status", "status", "reset", None, None]
-    assert faults == ()
-
-
-def test_without_a_fault_the_answer_is_complete():
-    head, body = render(GOOD)
-    assert script(None, GOOD, close=False).steps == (Step(data=head + body),)
-    (last,) = script(None, GOOD, close=True).steps
-    assert last.ending == "drop"
-    assert b"\r\nConnection: close\r\n" in last.data
-
-
-@pytest.mark.parametrize("headers", [{"Retry-After": "2"}, [["Retry-After", "2"]]])
-def test_a_status_has_its_headers_and_body(headers):
-    data = wire(fault("status", status=429, headers=headers, body="{}"))
-    assert data.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
-    assert b"\r\nRetry-After: 2\r\n" in data
-    assert data.count(b"Content-Type: application/json") == 1
-    assert data.endswith(b"\r\nContent-Length: 2\r\n\r\n{}")
-
-
-@pytest.mark.parametrize("kind", ["drop", "reset"])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_lost_answer_has_no_status(kind, when):
-    said = fault(kind, when=when)
-    assert script(said, GOOD, close=False).steps == (Step(ending=kind),)
-    assert script(said, GOOD, close=False).status is None
-    assert said.prevents == (when == "before")
+    assert seen == ["drop", "status", "status", "reset", None, "delay", "delay"]
+    assert faults == (endless,)
 
 
 @pytest.mark.parametrize("ending", ["drop", "reset"])
@@ -127,12 +74,3 @@ def test_an_answer_can_be_cut_after_every_byte(ending):
     for size, cut in enumerate(cuts):
         (step,) = script(fault("truncate", ending=ending, **cut), GOOD, close=False).steps
         assert step == Step(data=(head + body)[:size], ending=ending)
-
-
-def test_garbage_replaces_the_answer_or_its_body():
-    junk = base64.b64encode(b"\xff\x00").decode()
-    assert wire(fault("garbage", base64=junk)) == b"\xff\x00"
-    assert wire(fault("garbage", text="SSH-2.0-x\r\n")) == b"SSH-2.0-x\r\n"
-    assert wire(fault("garbage", part="body", base64=junk)).endswith(
-        b"Content-Length: 2\r\n\r\n\xff\x00"
-    )

@@ -6,7 +6,6 @@ import json
 import time
 
 import pytest
-import requests
 
 PATH = "/api/v1/services/compute/virtual_machines"
 BODY = b'{"name": "web01", "attributes": {}}'
@@ -94,28 +93,3 @@ def test_a_kept_connection_is_closed_unannounced(emulator):
         answer = emulator.drain(client)
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert b"Connection" not in answer
-
-
-def test_a_client_that_leaves_during_a_drip_does_no_harm(emulator, capfd):
-    emulator.meet(kind="drip", seconds=0.001)
-    with emulator.connect() as client:
-        client.sendall(emulator.addressed(RAW))
-        client.recv(1)
-    assert emulator.converse(LAST).startswith(b"HTTP/1.1 201 ")
-    assert capfd.readouterr().err == ""
-
-
-def test_a_fault_of_one_operation_leaves_the_others_alone(emulator):
-    emulator.meet(kind="status", status=500, operation="update_application_role")
-    emulator.meet(kind="status", status=401, operation="token")
-    assert emulator.converse(LAST).startswith(b"HTTP/1.1 201 ")
-    grant = {"grant_type": "client_credentials", "client_id": "a", "client_secret": "b"}
-    assert requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).status_code == 401
-    token = requests.post(f"{emulator.url}/oauth/token", data=grant, timeout=5).json()[
-        "access_token"
-    ]
-    role = f"{emulator.url}/api/v1/services/cassandra/application_roles/role-1"
-    headers = {"Authorization": f"Bearer {token}"}
-    assert [
-        requests.put(role, json={}, headers=headers, timeout=5).status_code for _time in range(2)
-    ] == [500, 200]

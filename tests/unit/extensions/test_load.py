@@ -63,12 +63,6 @@ def hold(emulator, monkeypatch):
     return hold
 
 
-@pytest.fixture
-def frozen(emulator) -> None:
-    """Stop the clock of the rate."""
-    emulator.running.api.load = Load(lambda: 0.0)
-
-
 def test_an_operation_takes_its_time(emulator, configure):
     configure(delay={"create_virtual_machine": 0.3, "any": 0.1})
     began = time.monotonic()
@@ -93,19 +87,6 @@ def test_a_rate_holds_for_any_interval_of_a_second():
     assert (refused.value.status, refused.value.headers) == (429, (("Retry-After", "1"),))
 
 
-@pytest.mark.usefixtures("frozen")
-def test_requests_above_the_rate_are_refused_without_delay(emulator, configure, hold):
-    configure(rate=3)
-    refused = threading.Event()
-    hold(lambda: refused.wait(PATIENCE))
-    with created_at_once(emulator, 8) as answers:
-        first = list(islice(as_completed(answers, PATIENCE), 5))
-        refused.set()
-        assert statuses(first) == {429: 5}
-        assert statuses(answers) == {201: 3, 429: 5}
-    assert emulator.created() == 3
-
-
 def test_above_its_queue_it_refuses(emulator, configure, hold):
     configure(capacity=2, queue=3, retry_after=7)
     refused = threading.Event()
@@ -118,18 +99,3 @@ def test_above_its_queue_it_refuses(emulator, configure, hold):
             for answer in first
         } == {(503, "7")}
         assert statuses(answers) == {201: 5, 503: 4}
-
-
-def test_a_slot_is_freed_when_the_client_leaves(emulator, configure, hold):
-    configure(capacity=1, queue=0)
-    left = threading.Event()
-    hold(lambda: left.wait(PATIENCE))
-    with pytest.raises(requests.ReadTimeout):
-        requests.post(emulator.url + MACHINES, json={}, headers=HEADERS, timeout=(PATIENCE, 0.1))
-    emulator.wait_for_request()
-    assert create(emulator).status_code == 503
-    left.set()
-    deadline = time.monotonic() + PATIENCE
-    while (status := create(emulator).status_code) == 503 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert status == 201

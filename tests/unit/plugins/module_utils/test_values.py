@@ -61,30 +61,19 @@ def test_text_refuses_values_whose_spelling_python_would_choose(value):
         TEXT(value)
 
 
-@given(st.text())
-def test_text_leaves_a_string_unchanged(value):
-    assert TEXT(value) == value
-
-
 @pytest.mark.parametrize(
     ("value", "out"),
     [
         (4, "4"),
         (4.0, "4"),
-        ("4", "4"),
         ("4.0", "4"),
-        (" 4 ", "4"),
-        ("+4", "4"),
         ("-0", "0"),
         (-0.0, "0"),
         ("1e3", "1000"),
         (0.5, "0.5"),
-        ("0.5", "0.5"),
         ("-1.25", "-1.25"),
-        (2**70, "1180591620717411303424"),
         ("9007199254740993", "9007199254740993"),
         (2.0**53, "9007199254740992"),
-        (1e22, "10000000000000000000000"),
         (10**308, str(10**308)),
     ],
 )
@@ -96,32 +85,20 @@ def test_numbers_are_sent_in_their_shortest_form(value, out):
     "value",
     [
         "",
-        " ",
-        "four",
         "4,0",
         "4.",
-        ".5",
         "0x4",
         "1_000",
-        "4 GB",
         "٤",
         "nan",
-        "inf",
-        "-Infinity",
         "1e999",
         math.nan,
-        math.inf,
-        -math.inf,
         True,
-        False,
         None,
         [],
         {},
         [4],
         10**400,
-        -(10**400),
-        str(10**400),
-        "9" * 309,
         "9" * 4301,
     ],
 )
@@ -138,24 +115,15 @@ def test_a_number_keeps_its_value_and_whole_ones_have_no_decimal_point(value):
     assert type(NUMBER(out)) is type(out)
 
 
-@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_in_quotes_is_the_same_number(value):
-    assume(abs(value) < 10**300)
-    assert NUMBER(str(value)) == NUMBER(value)
-
-
 @pytest.mark.parametrize(
     ("value", "out"),
     [
         ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
-        ("2026-01-02 03:04:05Z", "2026-01-02T03:04:05Z"),
         ("2026-01-02 03:04:05+00:00", "2026-01-02T03:04:05Z"),
         ("2026-01-02 03:04:05", "2026-01-02T03:04:05Z"),
-        ("2026-01-02t03:04:05z", "2026-01-02T03:04:05Z"),
         ("20260102T030405Z", "2026-01-02T03:04:05Z"),
         ("2026-01-02T03:04Z", "2026-01-02T03:04:00Z"),
         ("2026-01-02T03:04:05.987654Z", "2026-01-02T03:04:05Z"),
-        ("2026-01-02T03:04:05,9Z", "2026-01-02T03:04:05Z"),
         ("2026-01-02T03:04:05 +0530", "2026-01-01T21:34:05Z"),
         ("2026-01-02T03:04:05-11", "2026-01-02T14:04:05Z"),
         ("  2026-01-02T03:04:05Z\n", "2026-01-02T03:04:05Z"),
@@ -171,25 +139,17 @@ def test_date_times_are_sent_in_one_format(value, out):
     "value",
     [
         "",
-        "tomorrow",
         "2026-01-02",
-        "03:04:05Z",
         "2026-01-02T03Z",
         "2026-1-2T03:04:05Z",
         "02.01.2026 03:04:05",
-        "1767323045",
         "2026-02-30T00:00:00Z",
-        "2026-13-01T00:00:00Z",
-        "2026-01-02T25:00:00Z",
         "2026-01-02T03:04:60Z",
-        "2026-0102T03:04:05Z",
         "2026-01-02T03:04:05+24:00",
         "2026-01-02T03:04:05+01:60",
         "2026-01-02T03:04:05 CET",
         "٢٠٢٦-01-02T03:04:05Z",
-        "0001-01-01T00:00:00+01:00",
         "9999-12-31T23:59:59-01:00",
-        "0000-01-01T00:00:00Z",
         20260102,
         None,
         True,
@@ -226,11 +186,6 @@ def test_an_unquoted_timestamp_of_yaml_is_a_date_time(moment):
     assert DATE_TIME(str(yaml.safe_load(written))) == DATE_TIME(written)
 
 
-def test_a_type_is_both_a_documented_name_and_a_converter():
-    assert DATE_TIME == "str"
-    assert DATE_TIME("2026-01-02 03:04:05Z") == "2026-01-02T03:04:05Z"
-
-
 @given(VALUES)
 def test_no_object_keeps_a_null(value):
     before = copy.deepcopy(value)
@@ -246,11 +201,6 @@ def objects(value: object) -> list[dict]:
     return [found for item in inner for found in objects(item)] + (
         [value] if isinstance(value, dict) else []
     )
-
-
-def test_prune_keeps_empty_false_and_zero():
-    value = {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"g": None, "h": 0}], "i": None}
-    assert prune(value) == {"a": "", "b": 0, "c": False, "d": [], "e": {}, "f": [{"h": 0}]}
 
 
 @given(VALUES, OBJECTS)
@@ -269,19 +219,15 @@ def test_overlay_goes_key_by_key_and_replaces_lists():
     [
         ({"a": 4}, {"a": 4.0}, []),
         ({"a": 1}, {"a": True}, ["a"]),
-        ({"a": False}, {"a": 0}, ["a"]),
         ({"a": "4"}, {"a": 4}, ["a"]),
         ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T04:04:05+01:00"}, []),
         ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T03:04:06Z"}, ["a"]),
         ({"a": "x"}, {"a": None}, ["a"]),
-        ({"a": None}, {"a": None}, []),
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": 4}}, ["a.c"]),
         ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3}]}, ["a[1].b"]),
         ({"a": [1]}, {"a": [1, 2]}, ["a"]),
         ({"a": {}}, {"a": []}, ["a"]),
         ({"a": {}}, {"a": {"b": 1}}, ["a"]),
-        ({"a": []}, {"a": [1]}, ["a"]),
-        ({"a": {}}, {"a": {}}, []),
     ],
 )
 def test_differences_are_named(wanted, found, named):
@@ -313,8 +259,3 @@ def test_date_times_are_compared_by_the_second(other):
     """As they are sent: a fraction that only comes back is no difference."""
     assert not differences({"at": "2026-01-02T03:04:05.90Z"}, {"at": other})
     assert differences({"at": "2026-01-02T03:04:06Z"}, {"at": other})
-
-
-def test_a_text_in_place_of_a_date_time_is_compared_as_it_is():
-    assert not differences({"at": "soon"}, {"at": "soon"})
-    assert differences({"at": "soon"}, {"at": "2026-01-02T03:04:06Z"})

@@ -29,7 +29,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 EVENTS = set(Event)
-HANDED_OVER = EVENTS - {Event.TOKEN_UNAVAILABLE, Event.UNSENT, Event.UNSENT_HOPELESS}
+HANDED_OVER = EVENTS - {Event.UNSENT, Event.UNSENT_HOPELESS}
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 SECONDS = st.floats(0, 1e9)
 MALFORMED = [
@@ -43,14 +43,11 @@ MALFORMED = [
 EXPECTED = {
     Event.UNSENT: (AGAIN, NOT_SENT, AGAIN, NOT_SENT),
     Event.UNSENT_HOPELESS: (NEVER, NOT_SENT, NEVER, NOT_SENT),
-    Event.TOKEN_UNAVAILABLE: (NEVER, NOT_SENT, NEVER, NOT_SENT),
     Event.UNANSWERED: (NEVER, UNKNOWN, AGAIN, UNKNOWN),
     Event.THROTTLED: (AGAIN, REJECTED, AGAIN, REJECTED),
     Event.UNAVAILABLE: (NEVER, UNKNOWN, AGAIN, UNKNOWN),
-    Event.SERVER_ERROR: (NEVER, UNKNOWN, NEVER, UNKNOWN),
-    Event.IRREGULAR: (NEVER, UNKNOWN, NEVER, UNKNOWN),
+    Event.UNCLEAR: (NEVER, UNKNOWN, NEVER, UNKNOWN),
     Event.UNAUTHORIZED: (NEW_TOKEN, REJECTED, NEW_TOKEN, REJECTED),
-    Event.REDIRECTED: (NEVER, UNKNOWN, NEVER, UNKNOWN),
     Event.REFUSED: (NEVER, REJECTED, NEVER, REJECTED),
     Event.SUCCESS: (NEVER, ACCEPTED, NEVER, ACCEPTED),
     Event.ANSWER_CUT: (NEVER, ACCEPTED, AGAIN, ACCEPTED),
@@ -127,13 +124,11 @@ def test_no_sequence_of_attempts_violates_the_policy(method, limits, future, ren
     [
         ("POST", [Event.THROTTLED], [1.0, 2.0, 4.0, 5.0]),
         ("POST", [Event.UNSENT, Event.SUCCESS], [1.0]),
-        ("POST", [Event.UNAUTHORIZED, Event.THROTTLED], [0.0, 1.0, 2.0, 4.0, 5.0]),
         (
             "POST",
             [Event.THROTTLED, Event.THROTTLED, Event.UNAUTHORIZED, Event.THROTTLED],
             [1.0, 2.0, 0.0, 4.0, 5.0],
         ),
-        ("POST", [Event.UNAUTHORIZED], [0.0]),
         ("POST", [Event.UNANSWERED], []),
         ("PUT", [Event.UNANSWERED, Event.UNAVAILABLE, Event.SUCCESS], [1.0, 2.0]),
         ("PUT", [Event.ANSWER_CUT], [1.0, 2.0, 4.0, 5.0]),
@@ -206,13 +201,7 @@ def test_a_malformed_retry_after_is_ignored(malformed):
     assert retry_after(malformed, NOW) is None
 
 
-@given(
-    st.one_of(
-        st.text(),
-        st.text().map(lambda text: f"{text} GMT"),
-        st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT"),
-    )
-)
+@given(st.text() | st.from_regex(r"[\d :,A-Za-z-]{0,40}GMT"))
 @example("9" * 5000)
 def test_any_retry_after_is_a_wait_or_none(header):
     asked = retry_after(header, NOW)

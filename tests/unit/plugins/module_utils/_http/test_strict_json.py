@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
@@ -99,18 +98,14 @@ def test_a_truncated_object_is_refused(body, data):
         (b'{"a": 1} {}', "not JSON"),
         (b"\xef\xbb\xbf{}", "not JSON"),
         ('{"a": 1}'.encode("utf-16"), "not UTF-8"),
-        (b'{"a": "\xff"}', "not UTF-8"),
         (b'{"a": "\xed\xa0\x80"}', "not UTF-8"),
         (b'{"a": "\\ud800"}', "surrogate"),
         (b'{"\\udfff": 1}', "surrogate"),
         (b"null", "not an object"),
         (b"[{}]", "not an object"),
-        (b'"text"', "not an object"),
         (b"NaN", "NaN"),
         (b'{"a": NaN}', "NaN"),
-        (b'{"a": -Infinity}', "Infinity"),
         (b'{"a": 1e999}', "range of a double"),
-        (b'{"a": -1e999}', "range of a double"),
         (b'{"a": 1, "a": 1}', "same key twice"),
         (b'[{"b": {"a": 1, "\\u0061": 2}}]', "same key twice"),
         (b'{"a": ' + b"9" * (MOST_DIGITS + 1) + b"}", "digits"),
@@ -131,51 +126,12 @@ def test_what_a_lenient_parser_accepts_is_refused(raw, why):
         decode_object(raw)
 
 
-LARGE = {
-    "an emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}, ensure_ascii=False),
-    "an escaped emoji in one text": json.dumps({"a": "\U0001f600" + "x" * 2_500_000}),
-    "a letter of two bytes in one text": json.dumps(
-        {"a": "\u2603" + "x" * 4_190_000}, ensure_ascii=False
-    ),
-    "120,000 numbers": json.dumps({"a": list(range(120_000))}),
-    "120,000 texts": json.dumps({"a": [f"{number:030}" for number in range(120_000)]}),
-    "120,000 lists": json.dumps({"a": [[]] * 120_000}),
-    "120,000 empty objects": json.dumps({"a": [{}] * 120_000}),
-    "40,000 objects": json.dumps(
-        {"a": [{"name": f"{number}", "size": number} for number in range(40_000)]}
-    ),
-}
-
-
-@pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
-def test_a_large_answer_is_read(large):
-    assert decode_object(large.encode()) == json.loads(large)
-
-
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_the_longest_number_and_the_deepest_object_are_read_and_written(sign):
     digits = "9" * MOST_DIGITS
     assert decode_object(f'{{"a": {sign}{digits}}}'.encode()) == {"a": int(sign + digits)}
     deepest = decode_object(nested(MAX_DEPTH))
     assert decode_object(encode(deepest, "attributes")) == deepest
-
-
-@pytest.fixture
-def few_digits():
-    """Let this Python convert 640 digits at most, as PYTHONINTMAXSTRDIGITS=640 does."""
-    if not hasattr(sys, "set_int_max_str_digits"):
-        pytest.skip("this Python has no limit")
-    most = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(640)
-    yield 640
-    sys.set_int_max_str_digits(most)
-
-
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_a_number_beyond_the_limit_of_this_python_is_refused(few_digits, sign):
-    assert decode_object(f'{{"a": {sign}{"9" * few_digits}}}'.encode())["a"]
-    with pytest.raises(InvalidJSON, match="an integer of more than"):
-        decode_object(f'{{"a": {sign}{"9" * (few_digits + 1)}}}'.encode())
 
 
 @pytest.mark.parametrize("template", BROKEN)

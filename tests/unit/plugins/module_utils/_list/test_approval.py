@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
-)
+from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.lists import run_list
 from support.wire import answer, serving
 
@@ -63,7 +60,7 @@ def test_another_body_is_refused_by_field_with_both_values(attributes, told, che
     assert told in refused.value.msg
 
 
-@pytest.mark.parametrize("name", ["web02", "WEB01", "web01 "])
+@pytest.mark.parametrize("name", ["WEB01", "web01 "])
 def test_another_asset_is_refused_with_all_others_at_once(name):
     with pytest.raises(InvalidInput) as refused:
         sent({"web01": BODY}, [{**BODY, "name": name}, {"name": "third"}])
@@ -92,22 +89,20 @@ def test_what_is_settled_needs_no_approval():
     )
 
 
-def test_ten_thousand_are_compared_and_the_first_hundred_are_told():
-    items = [{**BODY, "name": f"vm{number}"} for number in range(10_000)]
+def test_the_first_hundred_of_many_are_told():
+    items = [{**BODY, "name": f"vm{number}"} for number in range(1_100)]
     with pytest.raises(InvalidInput) as refused:
         sent({}, items)
     assert refused.value.msg.startswith(
-        "approved: 10,000 assets are not approved as listed now: vm0: the plan does not send it; "
+        "approved: 1,100 assets are not approved as listed now: vm0: the plan does not send it; "
     )
-    assert " and 9,900 more. Make a new plan" in refused.value.msg
+    assert " and 1,000 more. Make a new plan" in refused.value.msg
 
 
 @pytest.mark.parametrize(
     ("body", "approved"),
     [
         ({"a.b": 1}, {"a": {"b": 1}}),
-        ({"a[0]": 1}, {"a": [1]}),
-        ({"a": {"0": 1}}, {"a": [1]}),
         ({"a": {}}, {"a": []}),
         ({"a.b.c": 1}, {"a": {"b.c": 1}}),
     ],

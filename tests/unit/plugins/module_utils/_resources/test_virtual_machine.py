@@ -79,17 +79,14 @@ def test_exactly_what_was_given_is_sent(service, attributes):
     ("options", "body"),
     [
         ({}, '{"name":"web01","attributes":{}}'),
-        ({"attributes": {}}, '{"name":"web01","attributes":{}}'),
         (
             {"attributes": {"cpu": None, "subnet": {"dns": None}}},
             '{"name":"web01","attributes":{"subnet":{}}}',
         ),
-        ({"attributes": {"cpu": 4}}, '{"name":"web01","attributes":{"cpu":4}}'),
         (
             {"attributes": {"cpu": 4.0, "vm_ram": "4.0"}},
             '{"name":"web01","attributes":{"cpu":4,"vm_ram":4}}',
         ),
-        ({"attributes": {"cpu": 0.5}}, '{"name":"web01","attributes":{"cpu":0.5}}'),
         (
             {"attributes": {"volumes": [{"name": "a", "size_gb": 10.0}, {"size_gb": None}]}},
             '{"name":"web01","attributes":{"volumes":[{"name":"a","size_gb":10},{}]}}',
@@ -97,14 +94,6 @@ def test_exactly_what_was_given_is_sent(service, attributes):
         (
             {"attributes": {"creation_date": "2026-01-02 03:04:05+00:00"}},
             '{"name":"web01","attributes":{"creation_date":"2026-01-02T03:04:05Z"}}',
-        ),
-        (
-            {"attributes": {"last_reboot_date": "2026-01-02T03:04:05+02:00"}},
-            '{"name":"web01","attributes":{"last_reboot_date":"2026-01-02T01:04:05Z"}}',
-        ),
-        (
-            {"attributes": {"puppet_classes": []}},
-            '{"name":"web01","attributes":{"puppet_classes":[]}}',
         ),
         ({"name": 7, "attributes": {"team": 7}}, '{"name":"7","attributes":{"team":"7"}}'),
         ({"name": "größer 🚀"}, '{"name":"größer 🚀","attributes":{}}'),

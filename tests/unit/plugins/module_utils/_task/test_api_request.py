@@ -17,9 +17,8 @@ TOKEN = "token-of-the-tests"
 PATH = "/api/v1/things/1"
 MACHINES = "/api/v1/services/compute/virtual_machines"
 ROLE = "/api/v1/services/cassandra/application_roles"
-SAFE, UNSAFE = ("PUT", "GET", "HEAD", "DELETE"), ("POST", "PATCH")
 READS = ("GET", "HEAD")
-METHODS = (*SAFE, *UNSAFE)
+METHODS = (*READS, "PUT", "DELETE", "POST", "PATCH")
 
 
 def request(*answers: bytes, check_mode: bool = False, **options) -> tuple[dict, list]:
@@ -59,31 +58,27 @@ def test_a_success(method, check_mode):
     assert "warnings" not in result
 
 
-# What the service says: how often a method that is safe to repeat is sent, and another one; and
-# the outcome of each. The service goes away after its answer.
+# What the service says, the outcome, and how often a method that is safe to repeat is sent, and
+# another one.
 FAULTS = {
-    "lost": (Last(), 2, 1, "unknown", "unknown"),
-    "429": (answer(429), 2, 2, "rejected", "rejected"),
-    "500": (answer(500), 1, 1, "unknown", "unknown"),
-    "503": (answer(503), 2, 1, "unknown", "unknown"),
-    "404": (answer(404), 1, 1, "rejected", "rejected"),
-    "302": (answer(302), 1, 1, "unknown", "unknown"),
-    "308": (answer(308), 1, 1, "rejected", "rejected"),
+    "lost": (Last(), "unknown", 2, 1),
+    "429": (answer(429), "rejected", 2, 2),
+    "503": (answer(503), "unknown", 2, 1),
+    "308": (answer(308), "rejected", 1, 1),
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault(method, fault):
-    said, safe, unsafe, *outcomes = FAULTS[fault]
+    said, outcome, safe, unsafe = FAULTS[fault]
     result, sent = request(said, said, said, method=method, retries=1)
-    assert len(sent) == result["request_attempts"] == (safe if method in SAFE else unsafe)
-    assert (result["failed"], result["changed"]) == (True, False)
-    assert result["outcome"] == outcomes[method in UNSAFE]
+    assert len(sent) == result["request_attempts"] == (unsafe if method == "PATCH" else safe)
+    assert (result["failed"], result["changed"], result["outcome"]) == (True, False, outcome)
     assert result["msg"].startswith(f"request {PATH}: {method} http://")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
 def test_what_was_accepted_and_cannot_be_used(method):
     result, _sent = request(answer(200, 1, "Content-Encoding: x"), method=method)
     assert (result["failed"], result["outcome"]) == (True, "accepted")
@@ -92,14 +87,15 @@ def test_what_was_accepted_and_cannot_be_used(method):
 
 @pytest.mark.parametrize(
     "headers",
-    [[], ["Content-Length: 9"], ["Content-Length: 9", "Content-Encoding: gzip"]],
+    [
+        [],
+        ["Content-Length: 9", "Content-Encoding: gzip"],
+        ["Transfer-Encoding: chunked"],
+    ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("framing", [[], ["Transfer-Encoding: chunked"]], ids=" ".join)
-def test_an_answer_to_head_has_no_body(headers, framing):
-    if headers and framing:
-        headers = headers[1:]
-    result, sent = request(raw(b"", *headers, *framing), method="HEAD")
+def test_an_answer_to_head_has_no_body(headers):
+    result, sent = request(raw(b"", *headers), method="HEAD")
     assert (result["outcome"], result.get("json", 0), len(sent)) == ("accepted", None, 1)
 
 
@@ -107,11 +103,8 @@ def test_an_answer_to_head_has_no_body(headers, framing):
     ("said", "value"),
     [
         (answer(204), None),
-        (answer(200), None),
         (answer(200, {"a": [1.5, "é", None]}), {"a": [1.5, "é", None]}),
-        (answer(200, "text"), "text"),
         (answer(200, 12), 12),
-        (raw(b'{"a": 1}'), {"a": 1}),
         (raw(b"[]"), []),
     ],
     ids=str,
@@ -126,11 +119,8 @@ def test_any_json_or_an_empty_body_is_a_success(said, value):
     "said",
     [
         raw(b"12"),
-        raw(b""),
         raw(b"[1", "Content-Length: 9"),
-        raw(b"", "Content-Length: 9"),
         answer(200, {"a": 1})[:-1] + b"!",
-        answer(200, 1).replace(b"\r\n\r\n1", b"\r\n\r\n "),
         answer(200, 1).replace(b"\r\n\r\n1", b"\r\n\r\n\xff"),
     ],
     ids=str,
@@ -144,31 +134,18 @@ def test_what_may_be_cut_off_or_is_not_json_is_no_success(said):
 @pytest.mark.parametrize(
     "path",
     [
-        "/api/v1",
         "/api/v2/things",
-        "api/v1/things",
         "https://elsewhere.example.com/api/v1/things",
         f"{PATH}?a=1",
-        f"{PATH}%3Fa",
-        f"{PATH}#a",
-        f"{PATH}%23a",
         f"{PATH}%2523a",
         "/api/v1/../v2",
-        "/api/v1/./things",
-        "/api/v1/..",
         "/api/v1/%2e%2E/v2",
-        "/api/v1/.%2e",
         "/api/v1/%252e%252e/v2",
         "/api/v1/x%2f..%2fy",
-        "/api/v1/x%5c..%5cy",
         "/api/v1/..;a/v2",
         "/api/v1/a b",
-        "/api/v1/é",
         "/api/v1/{id}",
         "/api/v1/%zz",
-        "/api/v1/a\n",
-        "/api/v1/a\\b",
-        7,
         ["/api/v1/a"],
     ],
 )
@@ -190,19 +167,12 @@ def test_a_path_is_sent_as_it_is(path):
     ("method", "path", "module"),
     [
         ("POST", MACHINES, "compute_virtual_machine"),
-        ("POST", f"{MACHINES}/", "compute_virtual_machine"),
         ("POST", MACHINES.replace("/compute", "//compute"), "compute_virtual_machine"),
-        ("POST", MACHINES.replace("_", "%5F"), "compute_virtual_machine"),
         ("POST", MACHINES.replace("_", "%255f"), "compute_virtual_machine"),
-        ("POST", MACHINES.replace("/compute", "%2Fcompute"), "compute_virtual_machine"),
-        ("POST", MACHINES.replace("virtual", "Virtual"), "compute_virtual_machine"),
         ("POST", f"{MACHINES};v=1", "compute_virtual_machine"),
         ("POST", MACHINES.replace("/compute", "/%3Ba/compute;b"), "compute_virtual_machine"),
-        ("POST", f"{MACHINES}%20", "compute_virtual_machine"),
-        ("POST", f"{MACHINES}%2500", "compute_virtual_machine"),
         ("PUT", f"{ROLE}/role-0001", "cassandra_application_role"),
         ("PUT", f"{ROLE}/a%2Fb", "cassandra_application_role"),
-        ("PUT", f"{ROLE}/role-0001/", "cassandra_application_role"),
     ],
 )
 def test_a_request_that_has_a_module_is_refused(method, path, module):
@@ -250,15 +220,9 @@ def test_the_query_and_the_body_as_they_are_sent():
     ("options", "fault"),
     [
         ({"method": "get"}, "method: must be one of POST, PATCH, "),
-        ({"method": "TRACE"}, "method: must be one of POST, PATCH, "),
-        ({"method": ["GET"]}, "method: must be a string"),
-        ({"query": "a b"}, "query: must be a dict"),
-        ({"path": None}, "path: is missing"),
         ({"body": {"a": TOKEN}}, "body: contains a credential"),
-        ({"query": {"a": TOKEN}}, "query: contains a credential"),
         ({"path": f"{PATH}/{TOKEN.replace('-', '%2D')}"}, "path: contains a credential"),
         ({"body": ["********"]}, "body: contains a placeholder"),
-        ({"path": f"{PATH}/********"}, "path: contains a placeholder"),
         ({"timeot": 1}, "timeot: there is no such option (did you mean timeout?)"),
     ],
 )
@@ -287,13 +251,3 @@ def test_a_credential_is_masked_wherever_it_comes_back():
     assert TOKEN not in json.dumps(result)
     result, _sent = request(answer(400, {"a": TOKEN}))
     assert (TOKEN in json.dumps(result), "hidden" in result["error_body"]) == (False, True)
-
-
-def test_an_unreachable_service_is_not_sent():
-    result, _sent = request(base_url="http://127.0.0.1:9", method="POST")
-    assert (result["outcome"], result["status"], result["request_attempts"]) == (
-        "not_sent",
-        None,
-        4,
-    )
-    assert result["request"]["url"] == f"http://127.0.0.1:9{PATH}"

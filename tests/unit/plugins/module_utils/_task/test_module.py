@@ -9,6 +9,7 @@ from base64 import b64encode
 from urllib.parse import quote
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.infrastructure.services.plugins.module_utils._task import module
 from support import CREATE, LEAST, SPECS
 from support.front import printed, run_module
@@ -43,9 +44,16 @@ def test_a_failure_of_ansible_itself_says_that_nothing_was_sent():
 
 
 @pytest.mark.parametrize("options", [{}, {"timeout": 0}, {"no_such_option": 1}])
-def test_the_token_is_not_printed(options):
+def test_the_token_is_neither_printed_nor_logged(monkeypatch, options):
+    logged: list[object] = []
+    monkeypatch.setattr(
+        AnsibleModule, "log", lambda _self, msg, log_args: logged.append((msg, log_args))
+    )
     answers = [] if options else [answer(200, {"name": TOKEN})]
-    assert TOKEN not in json.dumps(run(CREATE, *answers, verbosity=4, **options))
+    headers = {"X-Api-Key": "s3cret-key", "X-Tenant": "blue"}
+    result = run(CREATE, *answers, verbosity=4, headers=headers, **options)
+    assert TOKEN not in json.dumps(result)
+    assert logged == [("Invoked", {})]
 
 
 @pytest.mark.parametrize(

@@ -149,15 +149,3 @@ def test_an_error_body_has_only_printable_characters(said):
         result = run_task(CREATE, base_url=wire.url)
     assert result["error_body"].isprintable()
     assert result["outcome"] == "rejected"
-
-
-def test_a_fetched_token_that_comes_back_is_hidden():
-    def choose(sent):
-        if sent.case == "token":
-            return answer(200, {"access_token": "fetched-token"})
-        return answer(403, dict(sent.headers)["Authorization"])
-
-    client = {"client_id": "c", "client_secret": "s3cret-s3cret", "access_token": None}
-    with running(choose) as wire:
-        result = run_task(CREATE, base_url=wire.url, auth_url=f"{wire.url}/token", **client)
-    assert result["error_body"] == HIDDEN_BODY

@@ -7,97 +7,29 @@ import json
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    APPLICATION_ROLE,
-    APPLICATION_ROLES,
     LEDGER_ENTRY,
     LEDGER_INFO,
     VIRTUAL_MACHINE,
-    VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
-    validated,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 LEAST = {"base_url": "https://s", "name": "web01"}
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 2**50),
-    st.floats(allow_nan=True),
-    st.sampled_from(
-        [
-            "",
-            "4",
-            "4.0",
-            "yes",
-            "web01",
-            "2026-01-02",
-            "2026-01-02T03:04:05+01:00",
-            "a,b",
-            "{}",
-            "given",
-            "a=1",
-            "{1, 2}",
-            "{'a': 1}",
-            '{"cpu": 1}',
-            "cpu=4 team='x y'",
-        ]
-    ),
-)
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner)
-)
-
-
-def fitting(option: dict) -> st.SearchStrategy:
-    """Values for an option, usually of its type."""
-    if "options" in option:
-        one = dicts(option["options"])
-        return one if option["type"] == "dict" else st.lists(one, max_size=2)
-    return st.one_of(SCALARS, VALUES)
-
-
-def dicts(options: dict) -> st.SearchStrategy:
-    keys = st.lists(st.sampled_from([*options, "surplus"]), max_size=4, unique=True)
-    return keys.flatmap(
-        lambda names: st.fixed_dictionaries(
-            {name: fitting(options.get(name, {"type": "str"})) for name in names}
-        )
-    )
-
-
-@pytest.mark.parametrize("spec", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda spec: spec.name)
-@given(st.data())
-def test_whatever_is_refused_is_named_with_its_place(spec, data):
-    item = {spec.key: "x", **data.draw(dicts(spec.item_options))}
-    params, problems = validated(spec.item_options, spec.item_constraints, item)
-    assert set(params) == set(spec.item_options)
-    names = (*spec.item_options, "surplus", "parameters are mutually", "one of the following")
-    assert all(problem.startswith(names) for problem in problems)
 
 
 @pytest.mark.parametrize(
     ("option", "given", "taken"),
     [
         ("validate_certs", "yes", True),
-        ("validate_certs", "Off", False),
-        ("validate_certs", 1, True),
         ("validate_certs", "0", False),
         ("timeout", "2.50", 2.5),
-        ("timeout", 3, 3),
-        ("retries", "3", 3),
         ("retries", 3.0, 3),
-        ("scopes", "a,b", ["a", "b"]),
         ("scopes", " a , b c,\n d", ["a", "b c", "d"]),
         ("scopes", "a,,b,", ["a", "b"]),
-        ("scopes", "", []),
         ("scopes", " , ", []),
         ("scopes", [" a", ""], [" a", ""]),
         ("attributes", {"puppet_classes": "base, nginx"}, {"puppet_classes": ["base", "nginx"]}),
-        ("scopes", ["a", 5], ["a", "5"]),
         ("headers", '{"A": "b"}', {"A": "b"}),
         ("headers", "A=b C='d e'", {"A": "b", "C": "d e"}),
         ("client_id", 12, "12"),
@@ -130,55 +62,13 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         ),
         (
             VIRTUAL_MACHINE,
-            {"attributes": {"volumes": ["a"]}},
-            "attributes.volumes[0]: must be a dict, not a string",
-        ),
-        (
-            VIRTUAL_MACHINE,
-            {"attributes": {"volumes": [None]}},
-            "attributes.volumes[0]: must be a dict, not null",
-        ),
-        (
-            VIRTUAL_MACHINE,
-            {"attributes": {"volumes": {"a": 1}}},
-            "attributes.volumes: must be a list, not a dict",
-        ),
-        (
-            VIRTUAL_MACHINE,
-            {"attributes": {"volumes": "data"}},
-            "attributes.volumes[0]: must be a dict, not a string",
-        ),
-        (
-            VIRTUAL_MACHINE,
             {"attributes": {"subnet": "10.0.0.0/24"}},
             "attributes.subnet: must be a dict, not a string",
         ),
         (
             VIRTUAL_MACHINE,
-            {"attributes": "cpu 4"},
-            "attributes: must be a dict, not a string",
-        ),
-        (
-            APPLICATION_ROLE,
-            {"id": "x", "attributes": ["login"]},
-            "attributes: must be a dict, not a list",
-        ),
-        (VIRTUAL_MACHINE, {"headers": 5}, "headers: must be a dict, not a number"),
-        (VIRTUAL_MACHINE, {"cpu": 4}, "cpu: belongs under attributes; indent it"),
-        (
-            VIRTUAL_MACHINE,
             {"cpu": 4, "vm_ram": 8, "team": "web"},
             "cpu: belongs under attributes; indent it; vm_ram: belongs",
-        ),
-        (
-            APPLICATION_ROLE,
-            {"id": "x", "login": True},
-            "login: belongs under attributes; indent it",
-        ),
-        (
-            VIRTUAL_MACHINE,
-            {"attributes": {"count": 3}},
-            "attributes.count: there is no such option (",
         ),
         (
             LEDGER_INFO,
@@ -192,11 +82,6 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         ),
         (
             VIRTUAL_MACHINE,
-            {"attributes": {"cpu": float("nan")}},
-            "attributes.cpu: must be a number, not NaN",
-        ),
-        (
-            VIRTUAL_MACHINE,
             {"attributes": "{1, 2}"},
             "attributes: must be a dict, not a string",
         ),
@@ -206,7 +91,6 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             "client_id: must be a string (quote it: ",
         ),
         (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
-        (APPLICATION_ROLE, {"id": None}, "id: is missing: set it"),
         (
             VIRTUAL_MACHINE,
             {"validate_certs": "perhaps"},
@@ -218,16 +102,10 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             {"on_difference": "x"},
             'on_difference: must be one of warn, fail, not "x"',
         ),
-        (VIRTUAL_MACHINE, {"nmae": 1}, "nmae: there is no such option (did you mean name?)"),
         (
             VIRTUAL_MACHINE,
             {"ca_path": "a\0b"},
             'ca_path: must be a path that can exist, not "a\\u0000b"',
-        ),
-        (
-            VIRTUAL_MACHINES,
-            {"virtual_machines": [], "name": None},
-            "name: there is no such option (",
         ),
         (
             LEDGER_INFO,
@@ -238,11 +116,6 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             LEDGER_ENTRY,
             {"ledger": "l", "entries": [], "file": "f.csv"},
             "parameters are mutually exclusive: entries|file",
-        ),
-        (
-            LEDGER_ENTRY,
-            {"ledger": "l", "entries": [], "name": "web01"},
-            "parameters are mutually exclusive: entries|name",
         ),
         (
             LEDGER_ENTRY,

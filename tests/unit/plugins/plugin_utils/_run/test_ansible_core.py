@@ -14,7 +14,6 @@ from contextlib import suppress
 import pytest
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
-from ansible.executor.task_queue_manager import FinalQueue
 from ansible.inventory.data import InventoryData
 from ansible.inventory.host import Host
 from ansible.module_utils.basic import AnsibleModule
@@ -45,7 +44,6 @@ PRIVATE = {
     "_bare_run",
     "_connection",
     "_display",
-    "_final_q",
     "_internal",
     "_loader",
     "_parent",
@@ -53,7 +51,6 @@ PRIVATE = {
     "_shell",
     "_task",
     "_templar",
-    "send_display",
 }
 # The same of the module on the target.
 OWN = {"plugins/module_utils/_task/module.py": {"_load_params", "_diff"}}
@@ -105,9 +102,7 @@ def test_the_method_accepts_the_arguments_it_gets(method):
         (Task, "_parent"),
         (ShellBase, "env_prefix"),
         (ShellBase, "tmpdir"),
-        (Display, "_final_q"),
         (Display, "columns"),
-        (FinalQueue, "send_display"),
         (Host, "vars"),
         (InventoryData, "groups"),
         (InventoryData, "hosts"),

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
-    VIRTUAL_MACHINES,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     spec_in_role,
 )
+from support import VIRTUAL_MACHINES
 
 ROLE = {
     "fleet_ledger": "ledger.db",
@@ -27,12 +25,8 @@ ROLE = {
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [
-        ("fleet_machines", "fleet_virtual_machines"),
-        ("fleet_virtual_machine", "fleet_virtual_machines"),
         ("fleet_concurency", "fleet_concurrency"),
         ("fleet_roles", "fleet_application_roles"),
-        ("fleet_default", "fleet_defaults"),
-        ("fleet_max_fail", "fleet_max_failures"),
         ("fleet_ldeger", "fleet_ledger"),
     ],
 )

@@ -20,16 +20,6 @@ from support.ledgers import finish, opened, put
 from support.wire import answer, running
 
 
-def test_a_plan_that_was_made_with_a_ledger_is_not_carried_out_without_one(tmp_path):
-    somebody = Terminal(tmp_path, "http://127.0.0.1:9")
-    somebody.send_list(
-        ["a"], str(tmp_path / "ledger.db"), check_mode=True, report=str(tmp_path / "report.json")
-    )
-    ended = somebody.send_list(["a"], "", approved=str(tmp_path / "report.plan.json"))
-    assert ended.result["failed"]
-    assert "and the ledger none. Check the ledger, or make" in ended.said
-
-
 def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
     ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], str(tmp_path / "ledger.db"))
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")

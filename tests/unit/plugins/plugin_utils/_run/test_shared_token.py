@@ -171,8 +171,3 @@ def test_a_late_refusal_leaves_the_new_token_of_another_worker(endpoint):
     new = early.token()
     late.discard(old)
     assert (late.token(), endpoint.requests) == (new, 2)
-
-
-def test_a_token_too_long_to_share_is_still_used(tmp_path):
-    endpoint = Endpoint(tmp_path, lambda: Token("t" * 2_000_000, time.time() + 60))
-    assert [len(endpoint.shared().token()) for dummy in range(2)] == [2_000_000] * 2

@@ -41,7 +41,7 @@ def listed(*entries: dict, ledger: str = "/l.db", in_flight: list[dict] = ()) ->
 
 def lines(*entries: dict, **more: object) -> list[str]:
     rows = [*map(row_of, entries)]
-    return ledger_lines(rows, listed(*entries, **more), "in doubt", ["write", "record"])
+    return ledger_lines(rows, listed(*entries, **more), "in doubt", ["write", "record"], 60)
 
 
 def test_a_table_has_a_heading_for_each_kind_of_asset():
@@ -56,6 +56,17 @@ def test_a_table_has_a_heading_for_each_kind_of_asset():
         MACHINE,
         "web01         done   2026-01-02 03:04  192.0.2.10  web",
         "web02-longer  done   2026-01-02 03:04",
+    ]
+
+
+def test_a_row_that_is_too_wide_continues_on_the_next_line():
+    found = lines(machine("web01-in-a-far-away-place", asset={"id": "vm-1"}))
+    assert found[1:] == [
+        "NAME                       STATE  SINCE (UTC)       ADDRESS",
+        "    TEAM  ID",
+        MACHINE,
+        "web01-in-a-far-away-place  done   2026-01-02 03:04",
+        "    vm-1",
     ]
 
 

