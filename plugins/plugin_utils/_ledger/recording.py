@@ -60,15 +60,15 @@ _SILENT = 2  # looks before a line on the screen says so
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
-        "The ledger does not send it again until it is settled. Look again later: it may still"
-        " appear."
+        "The ledger does not send it again until it is settled. Look for it on the service, and look"
+        " again later: it may still appear."
     ),
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
 _OVERTAKEN = (
     "another task began to work on it, or changed its entry, after this one was planned, so nothing"
-    " was sent. Run it again later. An approved plan is good for one effect on each asset: after that, make a"
-    " new plan (--check) and have it approved."
+    " was sent. Run it again later. An approved plan is good for one effect on each asset: after"
+    " that, make a new plan (--check) and have it approved."
 )
 
 
