@@ -60,8 +60,8 @@ _SILENT = 2  # looks before a line on the screen says so
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
-        "The ledger does not send it again until it is settled. Look for it on the service, and look"
-        " again later: it may still appear."
+        "The ledger does not send it again until it is settled. Look again later: it may still"
+        " appear."
     ),
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
@@ -162,10 +162,7 @@ class Recording(Unrecorded):
             return replace(task, plan=Plan({}, {}, settled=True))
         if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-            text = (
-                f"the ledger says that a task began to create it at {entry.began_at}, and how that"
-                " ended is not known. This task sent nothing."
-            )
+            text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
             return replace(task, error=ServicesError(msg, state, changed=False))
