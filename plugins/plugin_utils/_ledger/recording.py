@@ -57,6 +57,17 @@ from .location import playbook_command
 
 _LOOK = 0.5  # seconds between two looks at leases of others
 _SILENT = 2  # looks before a line on the screen says so
+# What a task finds in the ledger, by the state of the entry.
+_FOUND = {
+    UNKNOWN: (
+        "the ledger says that a task began to create it at {}, and how that ended is not known."
+        " This task sent nothing. Look for it on the service."
+    ),
+    ACCEPTED: (
+        "the ledger says that a task began to create it at {}. The service accepted it, but its"
+        " answer was lost or unusable. This task sent nothing."
+    ),
+}
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
