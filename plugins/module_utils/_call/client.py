@@ -24,8 +24,7 @@ from .._errors import (
     outcome_of,
 )
 from .._http import Answer, Request
-from .._http.tls import ConnectionSettings
-from .._http.transport import Transport
+from .._http.transport import ConnectionSettings, Transport
 from .._http.urls import canonical_url
 from .._result import Json
 from .._secrets import Secrets

@@ -28,8 +28,7 @@ from .._errors import (
     Overtaken,
     ServicesError,
 )
-from .._resources.applying import apply_plan
-from .._resources.planning import Plan, Task
+from .._resources.planning import Plan, Task, apply_plan
 from .._result import Result
 from .options import settings_from
 from .validation import Options

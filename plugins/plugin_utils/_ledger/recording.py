@@ -47,6 +47,7 @@ from .entries import (
     LedgerError,
     Serial,
     is_running,
+    noted,
     stamped,
     state_of,
     time_of,
@@ -144,7 +145,7 @@ class Recording(Unrecorded):
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        for key, problem in taken_ids(self.ledger, adopted).items():
+        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]
@@ -183,10 +184,8 @@ class Recording(Unrecorded):
 
     def adopt(self, task: Task) -> None:
         """Record an asset that exists; raise Overtaken, or LedgerError."""
-        adopted = task.required_plan().adopted
-        after = adopted and adopted._replace(by="", run=self._run, changed_at="")
-        row = HistoryRow(state_of(task.entry), DONE, run=self._run, message="by id")
-        self._begin(task, Change(Write.BEGIN, key_of(task), task.entry, after, row))
+        edit = Change(Write.BEGIN, key_of(task), task.entry, task.required_plan().adopted)
+        self._begin(task, noted(edit, self._run, "by id"))
 
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
