@@ -147,15 +147,10 @@ def prepare_one(options: Options, settings: Settings) -> list[Task]:
     return [Task(operation, settings, operation.wanted(options.params))]
 
 
-def no_ledger(_service: str) -> Unrecorded:
-    """Return what a task without a ledger has in its place."""
-    return Unrecorded()
-
-
 def carry_out(
     options: Options,
     context: Context,
-    open_ledger: Callable[[str], Unrecorded] = no_ledger,
+    open_ledger: Callable[[str], Unrecorded] = lambda _service: Unrecorded(),
     sender: Callable[[Task, Context], Sender] = Sender,
     prepare: Callable[[Options, Settings], List[Task]] = prepare_one,
     each: Callable[[List[Task], Send, Context, Unrecorded], Any] = alone,
