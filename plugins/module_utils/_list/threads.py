@@ -70,7 +70,7 @@ class ListTask:
         if self._approved is not None:
             require_approved(tasks, self._approved)
         self._send, self._context, self._ledger = send, context, ledger
-        self._tasks = {task.wanted.key: task for task in tasks}
+        self._tasks = {task.key: task for task in tasks}
         to_send = [
             name
             for name, task in self._tasks.items()

@@ -143,8 +143,7 @@ def alone(tasks: list[Task], send: Send, context: Context, _ledger: Unrecorded) 
 
 def prepare_one(options: Options, settings: Settings) -> list[Task]:
     """Return the task of a module for one asset; raise InvalidInput."""
-    operation = options.spec.sent
-    return [Task(operation, settings, operation.wanted(options.params))]
+    return [options.spec.sent.task(options.params, settings)]
 
 
 def carry_out(
