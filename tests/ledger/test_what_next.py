@@ -48,19 +48,6 @@ def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
         tasks.append(task(f"{kind}: create web{number}", ledger))
         if ledger:
             tasks.append(task(f"{kind}: again web{number}", ledger))
-    tasks.append(task("forced web9", f"{here}ledger.db", force=True))
-    tasks.append(
-        {
-            "name": "list",
-            "ignore_errors": True,
-            "vars": {"ansible_connection": "local"},  # elsewhere a list with a ledger is refused
-            f"{CREATE}s": {
-                "virtual_machines": [{"name": "web8"}],
-                "retries": 0,
-                "ledger": f"{here}ledger.db",
-            },
-        }
-    )
     play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
     run = ansible.playbook(json.dumps([play]) + "\n")
     running_service.reset()
@@ -133,12 +120,6 @@ def test_a_command_without_the_variable_that_it_needs_says_which(failed):
     done = pasted(results["with a password: create web4"]["msg"].rpartition("run: ")[2], ansible)
     assert done.returncode == 2
     assert "INFRASTRUCTURE_SERVICES_LEDGER" in done.stdout + done.stderr
-
-
-def test_each_machine_of_a_list_says_so_too(failed):
-    ansible, results, _urls = failed
-    (machine,) = results["list"]["results"]
-    assert machine["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible.directory}/ledger.db")
 
 
 def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):

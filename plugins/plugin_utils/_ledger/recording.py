@@ -47,6 +47,7 @@ from .entries import (
     LedgerError,
     Serial,
     is_running,
+    noted,
     stamped,
     state_of,
     time_of,
@@ -59,15 +60,15 @@ _SILENT = 2  # looks before a line on the screen says so
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
-        "The ledger does not send it again until it is settled. Look again later: it may still"
-        " appear."
+        "The ledger does not send it again until it is settled. Look for it on the service, and look"
+        " again later: it may still appear."
     ),
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
 _OVERTAKEN = (
     "another task began to work on it, or changed its entry, after this one was planned, so nothing"
-    " was sent. Run it again later. An approved plan is good for one effect on each asset: after that, make a"
-    " new plan (--check) and have it approved."
+    " was sent. Run it again later. An approved plan is good for one effect on each asset: after"
+    " that, make a new plan (--check) and have it approved."
 )
 
 
@@ -183,10 +184,8 @@ class Recording(Unrecorded):
 
     def adopt(self, task: Task) -> None:
         """Record an asset that exists; raise Overtaken, or LedgerError."""
-        adopted = task.required_plan().adopted
-        after = adopted and adopted._replace(by="", run=self._run, changed_at="")
-        row = HistoryRow(state_of(task.entry), DONE, run=self._run, message="by id")
-        self._begin(task, Change(Write.BEGIN, key_of(task), task.entry, after, row))
+        edit = Change(Write.BEGIN, key_of(task), task.entry, task.required_plan().adopted)
+        self._begin(task, noted(edit, self._run, "by id"))
 
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""

@@ -116,8 +116,7 @@ class TaskRun:
             line = f"{ledger.where} is a new ledger: nothing was recorded before"
             if not self.only_checks and run_memory().is_first(line):
                 show(line, stderr=True)
-            return
-        if self.lacks_rows(ledger):
+        elif self.lacks_rows(ledger):
             self.warnings.append(
                 f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
                 " that this controller has seen, and what was created since then would be created"
