@@ -138,7 +138,7 @@ class Recording(Unrecorded):
         if not tasks:
             return []
         resource = tasks[0].operation.resource.name
-        names = [task.wanted.key for task in tasks]
+        names = [task.key for task in tasks]
         for look in count():
             found = self.ledger.find(resource, names, for_approval)
             running = {
@@ -163,25 +163,25 @@ class Recording(Unrecorded):
 
     def _plan(self, task: Task, found: Snapshot) -> Task:
         """Return a task with its plan, or with the error that forbids it."""
-        key = task.wanted.key
+        key = task.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
-        creates, identifier = task.operation.creates, task.wanted.id
+        creates, identifier = task.operation.creates, task.id
         if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
             return replace(task, plan=Plan({}, {}, settled=True))
-        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
+        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
             return replace(task, error=ServicesError(msg, state, changed=False))
-        return task.planned(entry)
+        return task.planned()
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
-        body = {**task.wanted.body, "id": task.wanted.id}
+        body = {**task.body, "id": task.id}
         present = {"state": "present", "asset": body, "changed_at": None}
         try:
             adopted = entry_after(key_of(task), task.entry, present, self._secrets)
@@ -217,7 +217,7 @@ class Recording(Unrecorded):
     def _begin(self, task: Task, change: Change) -> Change:
         """Write the first change of a task, and return it as it was written."""
         approved = self._approved_rows
-        limit = None if approved is None else approved.get(task.wanted.key, 0)
+        limit = None if approved is None else approved.get(task.key, 0)
         change = stamped(replace(change, approved_row=limit))
         if not self.commits.write(change):
             self.ledger.refresh()  # raises if the ledger has moved
@@ -313,7 +313,7 @@ class Recording(Unrecorded):
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of the resource that are recorded but not in the list."""
-        listed = {task.wanted.key for task in tasks}
+        listed = {task.key for task in tasks}
         resource = tasks[0].operation.resource.name if tasks else ""
         found = self.ledger.entries("resource = ?", (resource,))
         return [key.name for key, _entry in found if key.name not in listed]
@@ -321,7 +321,7 @@ class Recording(Unrecorded):
 
 def key_of(task: Task) -> Key:
     """Return the ledger key of the asset of a task."""
-    return Key(task.operation.resource.name, task.wanted.key)
+    return Key(task.operation.resource.name, task.key)
 
 
 def _waiting_line(running: Mapping[str, Entry]) -> str:
