@@ -74,19 +74,6 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The asset that a task asks for, checked."""
-
-    key: str  # the name or id that identifies the asset
-    body: Asset
-    current: Asset | None = None  # the asset as the user knows it
-    is_complete: bool = False  # whether to send the whole asset
-    force: bool = False
-    fails_on_difference: bool = False
-    id: str | None = None  # of an asset that exists, if the user gives it
-
-
-@dataclass(frozen=True)
 class Plan:
     """The effect of a task, computed without contacting the service."""
 
@@ -137,12 +124,12 @@ class AssetOperation(Operation):
         """The argument spec of the options of the module alone."""
         raise NotImplementedError
 
-    def wanted(self, params: Params) -> Wanted:
-        """Return the asset that validated options ask for; raise InvalidInput."""
+    def task(self, params: Params, settings: Settings) -> Task:
+        """Return the task that validated options ask for; raise InvalidInput."""
         raise NotImplementedError
 
-    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        """Return the plan; raise InvalidInput. `recorded`: the entry of the asset."""
+    def plan(self, task: Task) -> Plan:
+        """Return the plan of a task whose entry was read; raise InvalidInput."""
         raise NotImplementedError
 
 
@@ -152,9 +139,15 @@ class Task:
 
     operation: AssetOperation
     settings: Settings
-    wanted: Wanted
-    plan: Plan | None = None
+    key: str  # the name or id that identifies the asset
+    body: Asset  # as the options ask for it
+    current: Asset | None = None  # the asset as the user knows it
+    is_complete: bool = False  # whether to send the whole asset
+    force: bool = False
+    fails_on_difference: bool = False
+    id: str | None = None  # of an asset that exists, if the user gives it
     entry: Entry | None = None  # as it was read
+    plan: Plan | None = None
     error: ServicesError | None = None  # instead of a plan
     # The number of the asset's last row in the history of the ledger; None if it was not read.
     last_row: int | None = None
@@ -162,15 +155,14 @@ class Task:
     @property
     def asset(self) -> str:
         """The asset in messages, such as `virtual machine web01`."""
-        return self.operation.resource.label(self.wanted.key)
+        return self.operation.resource.label(self.key)
 
-    def planned(self, recorded: Entry | None = None) -> Task:
-        """Return the task with its plan; `recorded`: the entry of the asset."""
+    def planned(self) -> Task:
+        """Return the task with its plan."""
         try:
-            plan = self.operation.plan(self.wanted, recorded)
+            return replace(self, plan=self.operation.plan(self))
         except InvalidInput as error:
             return replace(self, error=error)
-        return replace(self, plan=plan)
 
     def required_plan(self) -> Plan:
         """Return the plan; raise the error if there is none."""
@@ -197,23 +189,35 @@ def require_usable(params: Params, options: Iterable[str]) -> None:
             )
 
 
+def attributes_to_send(params: Params, typed: Spec) -> Asset:
+    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
+    extra = params["extra_attributes"] or {}
+    for key in extra:
+        if key in typed:
+            raise InvalidInput(
+                "extra_attributes", f"{key} is an option of attributes; give it there"
+            )
+    pruned: Asset = prune({**(params["attributes"] or {}), **extra})
+    return pruned
+
+
 def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     """Apply the plan of a task and return the result; raise ServicesError.
 
     `lease`: until when its request may be sent.
     """
-    operation, wanted, plan = task.operation, task.wanted, task.required_plan()
+    operation, plan = task.operation, task.required_plan()
     about: dict[str, Any] = {"request_attempts": 0, "differs": plan.differs}
     if not plan.adopted:
-        request = client.build_request(wanted.id or plan.known.get("id", ""), plan.body or None)
+        request = client.build_request(task.id or plan.known.get("id", ""), plan.body or None)
     if client.context.check_mode:
         about.update(plan.details(operation))
     # The answer to an update certainly has the id of the asset, which its body lacks.
-    sent = {operation.resource.key: wanted.key, **plan.body}
+    sent = {operation.resource.key: task.key, **plan.body}
     if plan.settled or plan.adopted:
         asset = after = plan.known
         warnings = _about(_DIFFERS, plan.differs)
-        if warnings and wanted.fails_on_difference:
+        if warnings and task.fails_on_difference:
             raise ServicesError(Message(_FAILS.format(*warnings), task.asset), asset=asset, **about)
     elif client.context.check_mode:
         asset, after = _predicted(operation, plan.known, sent)

@@ -14,7 +14,7 @@ from .._call.client import Settings
 from .._call.tokens import TOKEN, Credentials
 from .._errors import InvalidInput
 from .._http.transport import ConnectionSettings
-from .._http.urls import checked_url, proxies_in_environment
+from .._http.urls import canonical_url, checked_url, proxies_in_environment
 from .._secrets import basic, credentials_in_url, is_credential_name, printable
 from .._values import (
     BOOLEAN,
@@ -111,8 +111,10 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
     """
     if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
         raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
+    url = service_url("base_url", params["base_url"], params["allow_http"])
     return Settings(
-        base_url=service_url("base_url", params["base_url"], params["allow_http"]),
+        base_url=url,
+        service=canonical_url(url),
         access_token=_token(params, check_mode),
         credentials=_credentials(params, check_mode),
         connection=ConnectionSettings._make(map(params.get, ConnectionSettings._fields)),
