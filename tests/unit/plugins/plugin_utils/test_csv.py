@@ -13,9 +13,6 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.infrastructure.services.plugins.filter.from_csv import from_csv
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._csv import (
     entries_in,
 )
@@ -25,7 +22,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.li
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, validate
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
 SINCE = "2026-11-22T10:02:03Z"

@@ -7,9 +7,6 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
-    ServicesError,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Request,
 )
@@ -17,6 +14,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http.tran
     ConnectionSettings,
     Transport,
 )
+from support import ServicesError
 from support.wire import answer, serving
 from urllib3.connection import HTTPConnection, HTTPSConnection
 

@@ -13,10 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list impo
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     settings_from,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, validate
 
 
 def prepared(given_items: list, plural=VIRTUAL_MACHINES, **options) -> list:

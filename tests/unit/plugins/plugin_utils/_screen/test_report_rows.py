@@ -8,11 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import run_memory
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import Run
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, Result
 
 MACHINE = VIRTUAL_MACHINES.operation
 # The rows of attempts: how each ended.

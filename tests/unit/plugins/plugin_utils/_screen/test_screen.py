@@ -7,14 +7,13 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import plan_lines
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import rows_of
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
     Progress,
     result_lines,
 )
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, Result
 from support.results import result_from
 
 OPERATION = VIRTUAL_MACHINES.operation
