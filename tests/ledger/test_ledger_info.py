@@ -17,7 +17,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     UNKNOWN,
     Entry,
 )
-from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import end_leases, execute, listed, put, put_all
 from ledger.tasks import key, task
 from support import CREATE, UPDATE
@@ -216,18 +215,6 @@ def test_entries_that_the_database_can_tell_do_not_match_are_not_read(info):
         info.location, "UPDATE infrastructure_services_entry SET sent = 'x' WHERE state = 'done'"
     )
     assert "app01" in names_of(info(states=["in_doubt"])["entries"])
-
-
-@pytest.mark.stress
-@SLOW_ON_POSTGRES
-def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(info):
-    body = {"name": "x" * 100, "attributes": {"text": "y" * 300}}
-    put_all(
-        info.ledger, {key(f"vm{number:06}"): Entry(DONE, body, body) for number in range(100_000)}
-    )
-    started = time.process_time()
-    assert len(info(states=["in_doubt"])["entries"]) == 3
-    assert time.process_time() - started < 1
 
 
 def test_the_module_reads_the_given_ledger_and_creates_no_file(ansible):
