@@ -21,7 +21,6 @@ from ledger.entries import end_leases, execute, listed, put, put_all
 from ledger.tasks import key, task
 from support import CREATE, UPDATE
 
-MODULE = "infrastructure.services.ledger_info"
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 ENTRY = Entry(DONE, {"name": "x"}, {"id": "1"}, OLD, OLD, "me@here", "run-1")
 FLEET = {
@@ -215,34 +214,3 @@ def test_entries_that_the_database_can_tell_do_not_match_are_not_read(info):
         info.location, "UPDATE infrastructure_services_entry SET sent = 'x' WHERE state = 'done'"
     )
     assert "app01" in names_of(info(states=["in_doubt"])["entries"])
-
-
-def test_the_module_reads_the_given_ledger_and_creates_no_file(ansible):
-    def files() -> dict:
-        return {file.name: file.read_bytes() for file in ansible.directory.glob("*.db*")}
-
-    def run(*tasks: dict) -> list[dict]:
-        named = [
-            {"name": f"task {number}", "ignore_errors": True, **each}
-            for number, each in enumerate(tasks)
-        ]
-        play = {"hosts": "localhost", "gather_facts": False, "tasks": named}
-        done = ansible.playbook(json.dumps([play]) + "\n").ok()
-        return [done.result(each["name"]) for each in named]
-
-    path, none = (f"{ansible.directory}/{name}.db" for name in ("ledger", "none"))
-    create = "infrastructure.services.compute_virtual_machine"
-    missing, _created = run({MODULE: {"ledger": none}}, {create: {"name": "web01", "ledger": path}})
-    assert (missing["entries"], missing["exists"]) == ([], False)
-    before = files()
-    assert set(before) == {"ledger.db"}
-    found, empty, relative = run(
-        {MODULE: {"ledger": path, "names": ["web*"], "history": True}},
-        {MODULE: {"ledger": ""}},
-        {MODULE: {"ledger": "ledger.db"}},
-    )
-    assert [row["to_state"] for entry in found["entries"] for row in entry["history"]] == [DONE]
-    assert files() == before
-    for failed in (empty, relative):
-        assert (failed["failed"], failed["outcome"]) == (True, "not_sent")
-    assert "$PWD/fleet.db in a variable" in relative["msg"]
