@@ -144,8 +144,8 @@ seealso:
   - module: infrastructure.services.cassandra_application_role
   - plugin: infrastructure.services.ledger
     plugin_type: inventory
-  - name: Adopt existing machines link:
-    https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/existing_machines.rst
+  - name: Adopt existing machines
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/existing_machines.rst
     description: A list, a file or a task that adopts machines.
 """
 

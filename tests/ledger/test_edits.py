@@ -333,21 +333,6 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     assert history(edit.ledger, key("web00")) == []
 
 
-def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(edit):
-    """Filled in with `absent`, then the machine was created: the second use would have it created
-    again.
-    """
-    put(edit.ledger, KEY, ENTRIES[UNKNOWN])
-    rows = read_entries(f"name,state,since\nweb01,absent,{NOW}\n")
-    assert edit(*rows)["names"]["settled_absent"] == ["web01"]
-    for newer in (ENTRIES[DONE], ENTRIES[UNKNOWN], None):
-        before = put(edit.ledger, KEY, newer and newer._replace(changed_at=THEN))
-        told = r"line 2 \(web01\): changed_at: this is about the entry of 2026"
-        with pytest.raises(ServicesError, match=told):
-            edit(*rows)
-        assert entry_of(edit.ledger, KEY) == before
-
-
 def test_what_ledger_info_returns_can_be_given_back(edit):
     """Also a machine that came back under another name, or with an attribute of an odd type."""
     odd = {"id": "i-1", "name": "another", "attributes": {"cpu": "odd", "vm_ram": "4"}}

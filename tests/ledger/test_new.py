@@ -107,15 +107,6 @@ def test_a_new_ledger_is_said_once_for_a_run(ansible, where):
     assert "password" not in again
 
 
-def test_another_file_in_the_place_of_the_ledger_is_refused_by_the_next_task(ansible):
-    path = f"{ansible.directory}/new.db"
-    create = {MODULE + "compute_virtual_machine": {"name": "web01"}}
-    replaced = {"ansible.builtin.shell": f"mv {path} {path}.old && cp {path}.old {path}"}
-    done = run(ansible, path, create, replaced, create).ok()
-    assert done.result("task 0")["changed"]
-    assert "was removed or replaced while it was in use" in done.result("task 2")["msg"]
-
-
 def lose_the_last_row(location: str) -> None:
     """Do to a ledger what a restored backup or a failover does."""
     for statement in (
