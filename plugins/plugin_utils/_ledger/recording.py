@@ -57,11 +57,22 @@ from .location import playbook_command
 
 _LOOK = 0.5  # seconds between two looks at leases of others
 _SILENT = 2  # looks before a line on the screen says so
+# What a task finds in the ledger, by the state of the entry.
+_FOUND = {
+    UNKNOWN: (
+        "the ledger says that a task began to create it at {}, and how that ended is not known."
+        " This task sent nothing. Look for it on the service."
+    ),
+    ACCEPTED: (
+        "the ledger says that a task began to create it at {}. The service accepted it, but its"
+        " answer was lost or unusable. This task sent nothing."
+    ),
+}
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
-        "The ledger does not send it again until it is settled. Look for it on the service, and look"
-        " again later: it may still appear."
+        "The ledger does not send it again until it is settled. Look again later: it may still"
+        " appear."
     ),
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
@@ -162,10 +173,7 @@ class Recording(Unrecorded):
             return replace(task, plan=Plan({}, {}, settled=True))
         if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-            text = (
-                f"the ledger says that a task began to create it at {entry.began_at}, and how that"
-                " ended is not known. This task sent nothing."
-            )
+            text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
             return replace(task, error=ServicesError(msg, state, changed=False))

@@ -18,9 +18,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     Message,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._list import (
-    threads,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._values import prune
 from support import APPLICATION_ROLES, VIRTUAL_MACHINES
@@ -256,8 +253,7 @@ def test_a_result_too_large_for_awx_raises_a_warning():
     assert run(Service(), VIRTUAL_MACHINES, large, asset_fields=["id"])["warnings"] == []
 
 
-def test_an_early_end_is_reported_for_each_item(monkeypatch):
-    monkeypatch.setattr(threads, "_POLL_INTERVAL", 0.1)
+def test_an_early_end_is_reported_for_each_item():
     service, lines = Service(seconds=0.05), []
     result = run(
         service,
