@@ -128,7 +128,8 @@ class Target(Sender):
             failure = self._no_result(
                 str(error),
                 outcome,
-                " A machine that does not exist cannot be logged in to: add delegate_to: localhost.",
+                " A machine that does not exist cannot be logged in to:"
+                " add delegate_to: localhost.",
             )
             return failure.but(failed=failed, more={"unreachable": True})
 
