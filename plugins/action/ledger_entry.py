@@ -11,7 +11,7 @@ from ..module_utils._http.urls import recorded_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..plugin_utils._csv import entries_in
-from ..plugin_utils._ledger.editing import edit_entries
+from ..plugin_utils._ledger.editing import edits_of, write_edits
 from ..plugin_utils._run.action import Action, TaskRun
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._screen.ledger_table import edit_lines
@@ -39,15 +39,15 @@ class ActionModule(Action):
             raise InvalidInput(
                 "file", f"is the report of a run for {reported}, and the ledger is for {service}"
             )
-        result = edit_entries(ledger, params, secrets, check_mode=True)
-        if result["changed"] and ledger.is_new and not service:
+        edits, result = edits_of(ledger, params, secrets)
+        if edits and ledger.is_new and not service:
             raise InvalidInput(
                 "base_url", "is needed for a new ledger, since a ledger belongs to one service"
             )
         # Only an edit that adds something creates a missing ledger.
-        if result["changed"] and not check_mode:
+        if edits and not check_mode:
             ledger = run.open_ledger(params["ledger"], service)
-            result = edit_entries(ledger, params, secrets, run_id())
+            write_edits(ledger, edits, run_id(), params.get("reported_at", ""))
         run.tell_news(ledger)
         result["text"] = edit_lines(result["counts"], result["names"], check_mode)
         if params["entries"] is not None:

@@ -15,6 +15,7 @@ from ..module_utils._task.specs import LEDGER_MOVE
 from ..plugin_utils._ledger.entries import LedgerError
 from ..plugin_utils._ledger.location import checked_location
 from ..plugin_utils._ledger.moving import move_ledger, set_base_url
+from ..plugin_utils._ledger.sql import MOVED
 from ..plugin_utils._run.action import Action, TaskRun
 
 
@@ -27,17 +28,15 @@ class ActionModule(Action):
     def work(run: TaskRun) -> Returned:
         params = run.options.valid()
         given, check_mode = params["ledger"], run.check_mode
-        with closing(run.open_ledger(given, "", True, is_moving=True)) as found:
-            if found.is_new:
-                raise LedgerError(f"no ledger at {found.where} yet. Check the location")
-            is_older = run.lacks_rows(found)
-            if found.header.state != "moved":  # the other one has rows that this one lacks
-                run.tell_news(found)
-        if params["to_base_url"] is not None:
-            url = recorded_url("to_base_url", params["to_base_url"])
-            return set_base_url(run.open_ledger(given, read_only=check_mode), url, check_mode)
-        open_target = partial(
-            run.open_ledger, checked_location(params["to"], "to"), "", is_moving=True
-        )
-        with closing(run.open_ledger(given, "", check_mode, is_moving=True)) as source:
+        with closing(run.open_ledger(given, "", is_moving=True)) as source:
+            if source.is_new:
+                raise LedgerError(f"no ledger at {source.where} yet. Check the location")
+            is_older = run.lacks_rows(source)
+            if source.header.state != MOVED:  # the other one has rows that this one lacks
+                run.tell_news(source)
+            if params["to_base_url"] is not None:
+                url = recorded_url("to_base_url", params["to_base_url"])
+                return set_base_url(source, url, check_mode)
+            to = checked_location(params["to"], "to")
+            open_target = partial(run.open_ledger, to, is_moving=True)
             return move_ledger(source, open_target, check_mode, is_older)

@@ -113,7 +113,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
 
     def _machines(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the name and the envelope of every recorded virtual machine."""
-        database = open_database(checked_location(self.get_option("ledger") or ""), read_only=True)
+        database = open_database(checked_location(self.get_option("ledger") or ""))
         with closing(Ledger(database, read_only=True)) as ledger:
             found = [*ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))]
             if not found:

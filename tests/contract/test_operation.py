@@ -33,7 +33,7 @@ def test_the_patch_adds_an_operation_that_works(tmp_path):
     assert len(changed) <= MOST_FILES
     kept = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+        [sys.executable, "-m", "pytest", "-q", *TESTS],
         cwd=tree,
         env={**kept, "TEST_COLLECTIONS": str(tmp_path)},
         stdout=subprocess.PIPE,

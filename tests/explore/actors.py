@@ -37,7 +37,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entries,
+    edits_of,
+    write_edits,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
@@ -51,9 +52,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 from support import CREATE, LEAST, SPECS
+from support.turns import LEASE, World
 
 from .places import Changed, Connection, Place
-from .scheduler import LEASE, World
 
 URL, NEW_URL = "https://service", "https://new"
 NAME, OTHER = "web01", "web00"
@@ -152,7 +153,7 @@ class Run:
 
     def carry_out(self, task: Task) -> Asset:
         """Carry out a request."""
-        name = task.wanted.key
+        name = task.key
         if not task.operation.creates:
             self.assets[:] = [asset for asset in self.assets if asset.name != name]
             asset = Asset(name, name, self.who())
@@ -197,7 +198,7 @@ class Sender:
         run, world = self._run, self._run.world
         world.point("the look at the lease")
         lease.require(_TIMEOUT)
-        name = self._task.wanted.key
+        name = self._task.key
         if name in run.in_flight:
             run.problems.append(f"two requests for {name} at once")
         run.in_flight.append(name)
@@ -312,7 +313,9 @@ def settle(
 def _edit(ledger: Ledger, state: str, asset: dict | None, changed_at: str | None = None) -> None:
     given = dict(resource=CREATE, name=NAME, state=state, asset=asset, changed_at=changed_at)
     params = {**dict.fromkeys(LEDGER_ENTRY.item_options), **given, "entries": None}
-    edit_entries(ledger, params, _SECRETS)
+    edits, _result = edits_of(ledger, params, _SECRETS)
+    if edits:
+        write_edits(ledger, edits, "")
 
 
 def forget(run: Run, at: str = "A") -> None:
@@ -351,9 +354,7 @@ def move(run: Run, to: str = "B", at: str = "A") -> None:
     """A user moves a ledger."""
     try:
         source = run.open(at, "", is_moving=True)
-        move_ledger(
-            source, lambda read_only: run.open(to, "", read_only=read_only, is_moving=True), False
-        )
+        move_ledger(source, lambda: run.open(to, "", is_moving=True), False)
     except ServicesError as error:
         run.world.log.append(f"{run.who()}: {error}")
 

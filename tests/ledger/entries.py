@@ -16,7 +16,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
-    edit_entries,
+    edits_of,
+    write_edits,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Change,
@@ -95,7 +96,10 @@ def edited(
         secrets.mask(secret)
     params = validate(LEDGER_ENTRY, {"ledger": "/x", **options}).valid()
     params["reported_at"] = reported_at
-    return edit_entries(ledger, params, secrets, "this run", check_mode)
+    edits, result = edits_of(ledger, params, secrets)
+    if edits and not check_mode:
+        write_edits(ledger, edits, "this run", reported_at)
+    return result
 
 
 def listed(ledger: Ledger, **options) -> dict:

@@ -101,12 +101,12 @@ def move(source: str, target: str, number: int = 0, when: str = "") -> Iterator[
 
 
 def _moved(source: str, target: str) -> dict:
-    def opened(location: str, read_only: bool) -> Ledger:
-        return Ledger(open_database(location, read_only), "", read_only, is_moving=True)
+    def opened(location: str) -> Ledger:
+        return Ledger(open_database(location), is_moving=True)
 
     try:
-        with closing(opened(source, False)) as ledger:
-            return move_ledger(ledger, lambda read_only: opened(target, read_only), False)
+        with closing(opened(source)) as ledger:
+            return move_ledger(ledger, lambda: opened(target), False)
     except ServicesError as error:
         return Result.of_error(error).as_ansible()
 

@@ -32,5 +32,4 @@ SWEPT = {
         "newfstatat": 390,
         "unlink": 6,
     },
-    "a list of a playbook": {"fdatasync": 18, "pwrite64": 87, "renameat": 3},
 }

@@ -35,7 +35,7 @@ Opens = Callable[..., Ledger]
 
 def open_at(location: str, base_url: str = "", read_only: bool = False, now: str = "") -> Ledger:
     """Open a ledger; `now`: the SQL of its clock."""
-    return Ledger(open_database(location, read_only, now), base_url, read_only)
+    return Ledger(open_database(location, now), base_url, read_only)
 
 
 def task(

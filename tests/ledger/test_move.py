@@ -55,10 +55,8 @@ def places(request, place) -> tuple[str, str]:
 
 
 @contextmanager
-def opened_for_move(location: str, read_only: bool = True) -> Iterator[Ledger]:
-    with closing(
-        Ledger(open_database(location, read_only), "", read_only, is_moving=True)
-    ) as ledger:
+def opened_for_move(location: str) -> Iterator[Ledger]:
+    with closing(Ledger(open_database(location), is_moving=True)) as ledger:
         yield ledger
 
 
@@ -79,13 +77,9 @@ def fill(location: str, count: int = 3) -> None:
 
 def moved(source: str, target: str, check_mode: bool = False) -> dict:
     """Move a ledger and return the result."""
-    with opened_for_move(source, check_mode) as ledger:
+    with opened_for_move(source) as ledger:
         return move_ledger(
-            ledger,
-            lambda read_only: Ledger(
-                open_database(target, read_only), "", read_only, is_moving=True
-            ),
-            check_mode,
+            ledger, lambda: Ledger(open_database(target), is_moving=True), check_mode
         )
 
 

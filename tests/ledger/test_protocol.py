@@ -240,8 +240,8 @@ def target(tmp_path) -> str:
 def moved(at: At, target: str, source: Ledger | None = None):
     """Move the ledger to the target."""
 
-    def open_target(read_only: bool) -> Ledger:
-        return at(100, "", target, read_only=read_only, is_moving=True)
+    def open_target() -> Ledger:
+        return at(100, "", target, is_moving=True)
 
     return move_ledger(source or at(100, "", is_moving=True), open_target, False)
 

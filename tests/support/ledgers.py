@@ -22,7 +22,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.lo
 @contextmanager
 def opened(location: str, base_url: str = "", read_only: bool = False) -> Iterator[Ledger]:
     """Open a ledger; `base_url`: of the service that it belongs to once it is written."""
-    with closing(Ledger(open_database(location, read_only), base_url, read_only)) as ledger:
+    with closing(Ledger(open_database(location), base_url, read_only)) as ledger:
         yield ledger
 
 

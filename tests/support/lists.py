@@ -60,7 +60,7 @@ def run_list(
 
     def open_ledger(service):
         if location:
-            opened.append(Ledger(open_database(location, check_mode), service, check_mode))
+            opened.append(Ledger(open_database(location), service, check_mode))
             return Recording(opened[0], given.secrets, "run-of-the-tests", rows, show)
         return ledger or Unrecorded()
 

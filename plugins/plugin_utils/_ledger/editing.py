@@ -13,8 +13,6 @@ ledger has nothing or a doubt; the rest is named and left.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...module_utils._errors import NOT_SENT, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
 from ...module_utils._resources.planning import ENVELOPE, require_name
@@ -40,6 +38,7 @@ from .entries import (
     HistoryRow,
     Key,
     LedgerError,
+    noted,
     stamped,
     state_of,
 )
@@ -58,20 +57,14 @@ KINDS = (
     LEFT,
 )
 # Keys of an entry from ledger_info or from_csv that no edit needs.
-_UNUSED = ("sent", "began_at", "by", "run", "lease_until", "history", "settle", "line")
+_UNUSED = ("sent", "began_at", "by", "run", "history", "settle", "line")
 
 
-def edit_entries(
-    ledger: Ledger,
-    params: Params,
-    secrets: Secrets,
-    run: str = "",
-    check_mode: bool = False,
-) -> Returned:
-    """Edit the given entries, or the one that the options name, and return the result.
+def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Change], Returned]:
+    """Return the edits that change something, and the result once they are written.
 
-    `params`: the options, and for the entries of a report `reported_at`, when its run ended; `run`
-    names the run of Ansible. Raises ServicesError.
+    `params`: the options, and for the entries of a report `reported_at`, when its run ended. Raises
+    ServicesError.
     """
     reported_at = params.get("reported_at", "")
     given = params["entries"]
@@ -95,13 +88,11 @@ def edit_entries(
         faults.add(numbers[key], given[numbers[key]], problem)
     faults.raise_if_any()
     changed = [edit for edit in edits if edit.after != edit.before]
-    if changed and not check_mode:
-        _write(ledger, changed, run, reported_at)
     names: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for edit in edits:
         names[_kind(edit)].append(edit.key.name)
     names[LEFT] = [f"{key.name} ({problem})" for key, problem in problems.items()]
-    return dict(
+    return changed, dict(
         changed=bool(changed),
         outcome=NOT_SENT,
         counts={kind: len(found) for kind, found in names.items()},
@@ -111,6 +102,22 @@ def edit_entries(
             "after": {_title(edit): _shown(edit.after) for edit in changed if edit.after},
         },
     )
+
+
+def write_edits(ledger: Ledger, edits: list[Change], run: str, reported_at: str = "") -> None:
+    """Write all edits or none; raise LedgerError.
+
+    What a report says was so when its run ended, so the report of a later run still counts. `run`
+    names the run of Ansible.
+    """
+    written = [stamped(noted(edit, run, "by ledger_entry", reported_at)) for edit in edits]
+    if not all(ledger.write(written)):
+        ledger.refresh()
+        raise LedgerError(
+            f"{ledger.where}: another task changed one of these entries at the same time, so"
+            " nothing was recorded. Look at them again with infrastructure.services.ledger_info"
+            " before you run this again"
+        )
 
 
 def _title(edit: Change) -> str:
@@ -211,23 +218,3 @@ def _kind(edit: Change) -> str:
     if edit.before.state == DONE:
         return "corrected" if edit.after else "forgotten"
     return "settled_present" if edit.after else "settled_absent"
-
-
-def _write(ledger: Ledger, edits: list[Change], run: str, reported_at: str) -> None:
-    """Write all edits or none; raise LedgerError.
-
-    What a report says was so when its run ended, so the report of a later run still counts.
-    """
-    changes = []
-    for edit in edits:
-        after = edit.after and edit.after._replace(by="", run=run, changed_at="")
-        states = state_of(edit.before), state_of(after)
-        row = HistoryRow(*states, at=reported_at, run=run, message="by ledger_entry")
-        changes.append(stamped(replace(edit, after=after, row=row)))
-    if not all(ledger.write(changes)):
-        ledger.refresh()
-        raise LedgerError(
-            f"{ledger.where}: another task changed one of these entries at the same time, so"
-            " nothing was recorded. Look at them again with infrastructure.services.ledger_info"
-            " before you run this again"
-        )

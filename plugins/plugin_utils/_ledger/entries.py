@@ -151,6 +151,13 @@ def stamped(change: Change) -> Change:
     return replace(change, after=after, row=row, revision=revision)
 
 
+def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
+    """Return the edit of a run with its row; `at`: when it became true, '' for now."""
+    after = edit.after and edit.after._replace(by="", run=run, changed_at="")
+    row = HistoryRow(state_of(edit.before), state_of(after), at=at, run=run, message=message)
+    return replace(edit, after=after, row=row)
+
+
 def state_of(entry: Entry | None) -> str:
     """Return the state of an entry, as the history has it."""
     return entry.state if entry else ABSENT

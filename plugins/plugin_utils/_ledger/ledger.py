@@ -67,7 +67,7 @@ class Ledger:
         read_only: bool = False,
         is_moving: bool = False,
     ) -> None:
-        """Read the header; create the tables if there are none, unless `read_only`.
+        """Read the header; create a ledger that does not exist, unless `read_only`.
 
         `base_url`: the canonical URL of the service that the task uses, '' for any; `is_moving`:
         accept a ledger in any state, and create none.
@@ -101,8 +101,9 @@ class Ledger:
         """Read the header again; raise LedgerError if the ledger can no longer be used."""
         self._snapshot([])
 
-    def require_usable(self, header: Header) -> None:
+    def require_usable(self) -> None:
         """Raise LedgerError for a ledger that is not in use, or that belongs to another service."""
+        header = self.header
         if header.state == sql.MOVED:
             raise LedgerError(
                 f"{self.where} was moved to {header.place}, which is the ledger now. Use that one"
@@ -250,10 +251,9 @@ class Ledger:
                 f" else (schema {schema}, not {sql.SCHEMA}). Use the version that wrote it, or"
                 " another ledger"
             )
-        header = Header(*headers[0][2:])
+        self.header = Header(*headers[0][2:])
         if not self._is_moving:
-            self.require_usable(header)
-        self.header = header
+            self.require_usable()
         return found
 
     def _entry(self, row: Row) -> Entry:

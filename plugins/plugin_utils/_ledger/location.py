@@ -24,9 +24,9 @@ from .ledger import Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
 from .sqlite import SqliteDatabase, identity, require_same_file
 
-# By process, location, service and read_only: opening one for each item of a loop would take longer
+# By process, location and service: opening one for each item of a loop would take longer
 # than its requests. A ledger that was inherited through fork() belongs to the parent.
-_ledgers: dict[tuple[int, str, str, bool], Ledger] = {}
+_ledgers: dict[tuple[int, str, str], Ledger] = {}
 
 
 def open_ledger(
@@ -34,12 +34,13 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger of an option, or reuse it; raise ServicesError.
 
-    `base_url`, `is_moving`: as in Ledger; one that is moving is opened anew, and the caller closes
-    it. One that did not exist is opened anew, because others may have created it. `forbids`: the
-    option that forbids to create it, ''; `files`: reads and writes which file a run uses where.
+    `base_url`, `read_only`, `is_moving`: as in Ledger; one that is moving is opened anew, and the
+    caller closes it. One that did not exist is opened anew, because others may have created it.
+    `forbids`: the option that forbids to create it, ''; `files`: reads and writes which file a run
+    uses where.
     """
     location = checked_location(given)
-    key = (os.getpid(), location, base_url, read_only)
+    key = (os.getpid(), location, base_url)
     kept = None if is_moving else _ledgers.get(key)
     if kept and kept.header.state:
         return kept
@@ -48,26 +49,19 @@ def open_ledger(
     file = files.read(location)
     if file:
         require_same_file(location, tuple(file))
-    if forbids:
-        _require_ledger(location, forbids)
-    ledger = Ledger(open_database(location, read_only), base_url, read_only, is_moving)
+    ledger = Ledger(open_database(location), base_url, read_only or bool(forbids), is_moving)
+    if ledger.is_new and forbids:
+        ledger.close()
+        raise InvalidInput(
+            "ledger",
+            f"there is none at {ledger.where}, and {forbids} is false. Check the location; if it is"
+            f" to be a new one, set {forbids} to true",
+        )
     if not file:  # this task may have created it
         files.write(location, identity(location))
     if not is_moving:
         _ledgers[key] = ledger
     return ledger
-
-
-def _require_ledger(location: str, option: str) -> None:
-    """Raise InvalidInput if there is no ledger, and leave nothing behind."""
-    found = Ledger(open_database(location, read_only=True), read_only=True, is_moving=True)
-    found.close()
-    if found.is_new:
-        raise InvalidInput(
-            "ledger",
-            f"there is none at {found.where}, and {option} is false. Check the location; if it is"
-            f" to be a new one, set {option} to true",
-        )
 
 
 def forget_ledgers() -> None:
@@ -104,15 +98,14 @@ def playbook_command(shown: str, playbook: str) -> str:
     return f"{LEDGER_VARIABLE}={shlex.quote(shown)} {command}" if shown else command
 
 
-def open_database(location: str, read_only: bool = False, now: str = "") -> Database:
-    """Open the database at a checked location; raise ServicesError.
+def open_database(location: str, now: str = "") -> Database:
+    """Open the database at a checked location, which it does not create; raise ServicesError.
 
-    `read_only`: a file that does not exist is not created; `now`: the SQL of another clock than the
-    database's, in seconds since 1970.
+    `now`: the SQL of another clock than the database's, in seconds since 1970.
     """
     if location.startswith(POSTGRESQL):
         return PostgresDatabase(location, now or postgresql.NOW)
-    return SqliteDatabase(location, read_only, now or sqlite.NOW)
+    return SqliteDatabase(location, now or sqlite.NOW)
 
 
 def last_seen(home: str, ledger_id: str) -> Serial:

@@ -18,50 +18,48 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import chain
-from typing import Callable, Iterator, Sequence
+from typing import Callable
 
 from ...module_utils._errors import NOT_SENT, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
-from .database import Statement, Value, Write
+from .database import Statement, Write
 from .entries import INTENT, LedgerError
 from .ledger import Header, Ledger
 
 
 def move_ledger(
     source: Ledger,
-    open_target: Callable[[bool], Ledger],
+    open_target: Callable[[], Ledger],
     check_mode: bool,
     is_older: bool = False,
 ) -> Returned:
     """Move a ledger and return the result of ledger_move; raise LedgerError.
 
-    `source`: opened in any state, in check mode for reading only; `open_target`: opens the target
-    in any state, for reading only if its argument is true; `is_older`: whether the source lacks
-    rows that were seen since.
+    `source`, `open_target`: in any state; `is_older`: whether the source lacks rows that were seen
+    since.
     """
-    with closing(open_target(True)) as target:
-        where = target.where
+    with closing(open_target()) as target:
         is_complete = _require_possible(source, target)
-    if is_older and source.header.state == sql.MOVED and not is_complete:
-        raise LedgerError(
-            f"{source.where} lacks rows that this controller has seen since, so the move was not"
-            " completed from it"
-        )
-    if not (is_complete or check_mode):
-        with closing(open_target(False)) as target:
+        if is_older and source.header.state == sql.MOVED and not is_complete:
+            raise LedgerError(
+                f"{source.where} lacks rows that this controller has seen since, so the move was"
+                " not completed from it"
+            )
+        if not (is_complete or check_mode):
             # Each step has no effect where it was taken before.
             target.create(Header(source.header.ledger_id, "", sql.FILLING, source.where))
             target.refresh()
             if not _require_possible(source, target):
                 _close(source, target.where)
                 _fill(source, target)
-    return _result(source, not is_complete, to=where)
+    return _result(source, not is_complete, to=target.where)
 
 
 def set_base_url(ledger: Ledger, url: str, check_mode: bool) -> Returned:
     """Give a ledger the new URL of its service and return the result; raise LedgerError."""
+    ledger.require_usable()
     before = ledger.header.base_url
     _require_no_intent(ledger)
     if url != before and not check_mode:
@@ -90,10 +88,10 @@ def _require_possible(source: Ledger, target: Ledger) -> bool:
     here, there = source.header, target.header
     is_same = here.ledger_id == there.ledger_id
     if here.state == sql.FILLING or (here.state == sql.MOVED and here.place != target.where):
-        source.require_usable(here)
+        source.require_usable()
     if there.state and not (is_same and there.state == sql.FILLING):
         if is_same and here.state == sql.MOVED:
-            target.require_usable(there)
+            target.require_usable()
             return True
         problem = "is a ledger already, and ledgers are not merged"
         if there.state == sql.FILLING:
@@ -132,25 +130,16 @@ def _changed_meanwhile(ledger: Ledger) -> LedgerError:
 
 def _fill(source: Ledger, target: Ledger) -> None:
     """Copy everything and put the target in use, if it is still reserved for this ledger."""
-    statements: list[Statement] = [
-        (sql.OPEN, (source.header.base_url, source.header.ledger_id)),
-        *_copies(source, sql.ENTRY, ("", "")),
-        *_copies(source, sql.HISTORY, (0,)),
-    ]
+    statements: list[Statement] = [(sql.OPEN, (source.header.base_url, source.header.ledger_id))]
+    for table, columns in sql.COPIED.items():
+        (rows,) = source.database.read([(sql.ROWS.format(columns, table), ())])
+        for start in range(0, len(rows), sql.COPIED_AT_ONCE):
+            some = rows[start : start + sql.COPIED_AT_ONCE]
+            marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            copy = sql.COPY.format(table, columns, marks)
+            statements.append((copy, tuple(chain.from_iterable(some))))
     if target.database.continue_numbers:
         statements.append((target.database.continue_numbers, ()))
     if 0 in target.database.write(statements, Write.EDIT):
         target.refresh()
-        target.require_usable(target.header)  # another task has filled it, or has not
-
-
-def _copies(source: Ledger, table: str, after: Sequence[Value]) -> Iterator[Statement]:
-    """Yield the statements that copy a table, some rows each; `after`: the key before the first."""
-    while True:
-        (rows,) = source.database.read([(sql.PAGE[table], after)])
-        if not rows:
-            return
-        marks = ", ".join("?" * len(rows[0]))
-        values = ", ".join([f"({marks})"] * len(rows))
-        yield sql.COPY.format(table, sql.COPIED[table], values), tuple(chain.from_iterable(rows))
-        after = rows[-1][: len(after)]
+        target.require_usable()  # another task has filled it, or has not

@@ -33,13 +33,8 @@ if TYPE_CHECKING:
 NOW = "CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) AS BIGINT)"
 POSTGRESQL = ("postgresql://", "postgres://")
 Parameters = Dict[str, str]
-# Characters in these parts of a URL that come from an unescaped `/ @ # ?` in the password. A host
-# may be a directory, or a comma-separated list.
-_WRONG = {
-    "host": re.compile(r"[@#?%\s]"),
-    "port": re.compile(r"[^\d,]"),
-    "dbname": re.compile(r"[@#?%:/\s]"),
-}
+# What comes into host, port or database from an unescaped `/ @ # ?` in the password.
+_WRONG = re.compile(r"[@#?%\s]")
 _NOT_A_URL = (
     "it is not a valid postgresql:// URL. Percent-encode special characters of the password (/ is"
     " %2F, @ is %40, # is %23, ? is %3F, % is %25), and give only parameters of libpq after a ?"
@@ -249,7 +244,8 @@ def parsed_url(url: str) -> Parameters:
     except psycopg.Error:
         raise LedgerError(_NOT_A_URL) from None
     asked = {name: str(value) for name, value in parsed.items() if value is not None}
-    if any(wrong.search(asked.get(part, "")) for part, wrong in _WRONG.items()):
+    is_odd_port = re.search(r"[^\d,]", asked.get("port", ""))
+    if is_odd_port or _WRONG.search(described(asked)):
         raise LedgerError(_NOT_A_URL)
     return asked
 

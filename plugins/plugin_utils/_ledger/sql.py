@@ -147,13 +147,7 @@ COPIED = {
     ENTRY: f"{_KEY}, {_COLUMNS}, lease_from, lease_seconds",
     HISTORY: f"number, {_KEY}, {_HISTORY}, revision",
 }
+ROWS = "SELECT {} FROM {}"
+COPIED_AT_ONCE = 50  # rows of at most 13 values; SQLite took 999 before 3.32
 # Nothing where another mover has filled the target.
 COPY = "INSERT INTO {} ({}) VALUES {} ON CONFLICT DO NOTHING"
-# The next rows to copy: those of entries begin with the key, those of the history with the number.
-PAGE = {
-    ENTRY: (
-        f"SELECT {COPIED[ENTRY]} FROM {ENTRY} WHERE (resource, name) > (?, ?)"
-        f" ORDER BY {_KEY} LIMIT 50"
-    ),
-    HISTORY: f"SELECT {COPIED[HISTORY]} FROM {HISTORY} WHERE number > ? ORDER BY number LIMIT 50",
-}

@@ -46,8 +46,8 @@ class SqliteDatabase:
     continue_numbers = ""
     tried_for = 0.0  # seconds: SQLite rolls back what it does not commit
 
-    def __init__(self, path: str, read_only: bool = False, now: str = NOW) -> None:
-        """Open the file at an absolute path; create it unless `read_only`; raise LedgerError.
+    def __init__(self, path: str, now: str = NOW) -> None:
+        """Open the file at an absolute path, if there is one; raise LedgerError.
 
         `now`: the SQL of the clock, in seconds since 1970.
         """
@@ -60,23 +60,20 @@ class SqliteDatabase:
                 raise self._failure(
                     "is not a regular file; give the path of a ledger, or of a new one"
                 )
-            if not read_only:
-                with suppress(FileExistsError):  # only its owner may read it
-                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            self._identity = identity(path)
-            # Empty in place of a file that does not exist, and is not created.
-            self._connection = sqlite3.connect(
-                f"file:{quote(os.fsencode(path))}?mode=rw" if self._identity else ":memory:",
-                timeout=_BUSY_TIMEOUT,
-                isolation_level=None,
-                check_same_thread=False,
-                uri=True,
-            )
-            if self._identity:
-                self._require_ours()
-                # Another program may have set WAL.
-                setting = "query_only = ON" if read_only else "journal_mode = DELETE"
-                self._connection.execute(f"PRAGMA {setting}")
+            self._open()
+
+    def _open(self) -> None:
+        """Connect to the file; to an empty database in place of one that does not exist."""
+        self._identity = identity(self.where)
+        self._connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(self.where))}?mode=rw" if self._identity else ":memory:",
+            timeout=_BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        if self._identity:
+            self._require_ours()
 
     def _require_ours(self) -> None:
         """Raise LedgerError for a file with other tables, views or triggers."""
@@ -94,7 +91,12 @@ class SqliteDatabase:
         return sql.LEDGER in self._tables
 
     def create(self, statements: Iterable[Statement]) -> None:
-        """Create the tables in one transaction; no effect if another process was first."""
+        """Create the file, which only its owner may read, and the tables, unless they are there."""
+        self.close()
+        with self._translated():
+            with suppress(FileExistsError):
+                os.close(os.open(self.where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            self._open()
         self.write(statements, Write.OUTCOME)
         self._tables = {*sql.TABLES}
 
@@ -113,6 +115,8 @@ class SqliteDatabase:
         is_durable = kind is not Write.OUTCOME
         if is_durable != self._is_durable:
             with self._translated():
+                if self._is_durable is None:  # another program may have set WAL
+                    self._connection.execute("PRAGMA journal_mode = DELETE")
                 mode = "EXTRA" if is_durable else "NORMAL"
                 self._connection.execute(f"PRAGMA synchronous = {mode}")
             self._is_durable = is_durable

@@ -13,10 +13,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import (
-    ConnectionSettings,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    ConnectionSettings,
     Transport,
 )
 from support.wire import answer, serving

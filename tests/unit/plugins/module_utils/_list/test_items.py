@@ -53,13 +53,6 @@ def test_all_faults_are_reported_at_once_each_with_its_item():
     assert "virtual_machines[2]; " in told
 
 
-def test_the_name_of_an_item_is_short_and_printable_in_a_message():
-    with pytest.raises(InvalidInput) as caught:
-        prepared([{"name": name, "surplus": 1} for name in ("\x1b[31m", "x" * 5_000)])
-    told = str(caught.value)
-    assert "[0] ( [31m), [1] ((too long to be shown)): surplus" in told
-
-
 def test_only_some_of_many_faults_are_listed():
     with pytest.raises(InvalidInput, match=" and 150 more\\.") as caught:
         prepared([{"name": "web", f"surplus{number}": 1} for number in range(250)])

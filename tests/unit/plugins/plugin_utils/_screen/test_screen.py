@@ -99,15 +99,6 @@ def test_no_line_but_a_command_is_wider_than_the_screen():
     assert max(len(line) for line in lines if COMMAND not in line) <= 80
 
 
-def test_what_was_sent_for_a_rejected_machine_is_for_people_alone():
-    body = {"name": "a", "attributes": {"cpu": 4}}
-    refused = {**lost("rejected", Message("status 422: no.")), "body": body}
-    assert listed({"a": refused})[0].body == body
-    collection = collected({"a": refused})
-    (item,) = collection.done().as_ansible()["results"]
-    assert "body" not in item
-
-
 def test_items_with_one_cause_are_named_together():
     items = {
         f"vm{number:02}": lost("rejected", Message("status 403: not allowed."))
