@@ -47,8 +47,8 @@ class ActionModule(Action):
             lines = written_lines(file, entries, settle, run.check_mode)
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
-            settle = settle_commands(ledger.shown)
-            lines = ledger_lines(entries, result, what, settle, screen_width())
+            by_file = settle_commands(ledger.shown)
+            lines = ledger_lines(entries, result, what, by_file, screen_width())
         if params["table"] and result["exists"]:
             run.show(*lines)
         return result

@@ -37,8 +37,7 @@ from .entries import (
     DONE,
     INTENT,
     MAY_EXIST,
-    ON_FINDING,
-    REFUSE,
+    STATES_IN_DOUBT,
     Change,
     Entry,
     HistoryRow,
@@ -67,8 +66,8 @@ _NEXT = {
 }
 _OVERTAKEN = (
     "another task began to work on it, or changed its entry, after this one was planned, so nothing"
-    " was sent. Run it again later. An approved plan is good for one effect on each asset: after that, make a"
-    " new plan (--check) and have it approved."
+    " was sent. Run it again later. An approved plan is good for one effect on each asset: after"
+    " that, make a new plan (--check) and have it approved."
 )
 
 
@@ -160,7 +159,7 @@ class Recording(Unrecorded):
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
             return replace(task, plan=Plan({}, {}, settled=True))
-        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.wanted.force:
+        if creates and entry and entry.state in STATES_IN_DOUBT and not task.wanted.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = (
                 f"the ledger says that a task began to create it at {entry.began_at}, and how that"
