@@ -14,7 +14,7 @@ from ..plugin_utils._ledger.listing import (
     row_of,
     settle_command,
     settle_commands,
-    write_entries,
+    write_rows,
 )
 from ..plugin_utils._run.action import Action, TaskRun
 from ..plugin_utils._run.ansible_core import screen_width
@@ -36,19 +36,17 @@ class ActionModule(Action):
         run.tell_news(ledger)
         if not (file or params["table"]):
             return list_entries(ledger, params)
-        is_whole = file and file.endswith(".json")
-        result = list_entries(ledger, params, dict if is_whole else row_of)
-        entries = result.pop("entries")
+        result = list_entries(ledger, params, row_of)
+        rows = result.pop("entries")
         if file and result["exists"]:
             result["file"] = file
             if not run.check_mode:
-                write_entries(file, entries, delimiter)
-            settle = settle_command(ledger.shown, file)
-            lines = written_lines(file, entries, settle, run.check_mode)
+                write_rows(file, rows, delimiter)
+            lines = written_lines(file, rows, settle_command(ledger.shown, file), run.check_mode)
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
             by_file = settle_commands(ledger.shown)
-            lines = ledger_lines(entries, result, what, by_file, screen_width())
+            lines = ledger_lines(rows, result, what, by_file, screen_width())
         if params["table"] and result["exists"]:
             run.show(*lines)
         return result

@@ -109,16 +109,19 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
                     )
                 )
                 continue
-            self._add_host(inventory, inventory_data(name), inventory_data(asset))
+            self._add_host(inventory, name, asset)
 
     def _machines(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the name and the envelope of every recorded virtual machine."""
         database = open_database(checked_location(self.get_option("ledger") or ""))
         with closing(Ledger(database, read_only=True)) as ledger:
-            found = [*ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))]
-            if not found:
+            found = ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))
+            machines = [
+                (inventory_data(key.name), inventory_data(entry.asset)) for key, entry in found
+            ]
+            if not machines:
                 self.display.warning(f"no virtual machine is recorded in {ledger.where}")
-        return [(key.name, entry.asset) for key, entry in found]
+        return machines
 
     def _add_host(self, inventory: InventoryData, name: str, asset: dict[str, Any]) -> None:
         """Add a host with its variables, and those that the constructed options derive from them.

@@ -69,12 +69,12 @@ options:
     description:
       - Write the entries to this new or empty file, whose path is relative to the working directory, instead of
         returning them. A file that is not empty is never overwritten.
-      - The name ends in C(.json) or C(.csv). To settle what is in doubt, fill in an id or the state absent, and give
-        the file to M(infrastructure.services.ledger_entry).
+      - The name ends in C(.csv). To settle what is in doubt, fill in an id or the state absent, and give the file to
+        M(infrastructure.services.ledger_entry).
       - In check mode nothing is written.
     type: path
   delimiter:
-    description: What separates the cells of a CSV O(file), such as V(;) for some spreadsheets.
+    description: What separates the cells of O(file), such as V(;) for some spreadsheets.
     type: str
     default: ','
   table:

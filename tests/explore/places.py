@@ -65,7 +65,7 @@ class Place:
 
 
 class Connection:
-    """Implements Database for one actor, by statements that it may change.
+    """The database of a ledger for one actor, by statements that it may change.
 
     Others go on before each call; whoever goes on after its answer does so before the next call.
     """

@@ -32,16 +32,6 @@ STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 MAY_EXIST = (ACCEPTED, UNKNOWN)  # outcomes that are recorded also where the entry is gone
 ABSENT = "absent"  # no entry, in the history
 
-SEND, COMPARE, REFUSE = "send", "compare", "refuse"
-# What a task does with the state of the entry that it finds (None: no entry). A creation must not
-# be repeated; an update may be. With `force` everything is sent.
-ON_FINDING = {
-    None: {True: SEND, False: SEND},
-    INTENT: {True: REFUSE, False: SEND},
-    DONE: {True: COMPARE, False: COMPARE},
-    ACCEPTED: {True: REFUSE, False: SEND},
-    UNKNOWN: {True: REFUSE, False: SEND},
-}
 # The state that a task leaves, by outcome and whether the envelope came back. None: as before.
 AFTER = {
     (ACCEPTED, True): DONE,

@@ -18,11 +18,11 @@ import time
 from collections import defaultdict
 from functools import partial
 from itertools import chain
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar, Union
 
 from ...module_utils._secrets import printable
 from . import sql
-from .database import Database, Row, Statement, Value, Write
+from .database import Row, Statement, Value, Write
 from .entries import (
     STATES,
     Change,
@@ -33,7 +33,11 @@ from .entries import (
     LedgerError,
     Serial,
 )
+from .postgresql import PostgresDatabase
+from .sqlite import SqliteDatabase
 
+# The same methods, which raise LedgerError; `PostgresDatabase` documents them.
+Database = Union[SqliteDatabase, PostgresDatabase]
 _Answer = TypeVar("_Answer")
 # Names in one statement; SQLite took 999 values at most before 3.32.
 _AT_ONCE = 500

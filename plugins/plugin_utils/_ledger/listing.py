@@ -196,8 +196,8 @@ def settling(shown: str, key: Key, entry: Entry) -> list[str]:
 
 def require_new_file(file: str) -> None:
     """Raise InvalidInput for a file of another kind, or one that people may have filled in."""
-    if not file.endswith((".csv", ".json")):
-        raise InvalidInput("file", f"{printable(file)} must end in .csv or .json")
+    if not file.endswith(".csv"):
+        raise InvalidInput("file", f"{printable(file)} must end in .csv")
     if os.path.lexists(file) and (not os.path.isfile(file) or os.path.getsize(file)):
         raise InvalidInput(
             "file",
@@ -206,21 +206,18 @@ def require_new_file(file: str) -> None:
         )
 
 
-def write_entries(file: str, entries: list[Params], delimiter: str = ",") -> None:
-    """Write entries of ledger_info, or their rows to a CSV file, to a new or empty file.
+def write_rows(file: str, rows: list[Params], delimiter: str = ",") -> None:
+    """Write the rows of entries to a new or empty file; a new one has mode 0600.
 
-    A new one has mode 0600. Raise InvalidInput.
+    Raise InvalidInput.
     """
     require_new_file(file)
     try:
         descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="") as stream:
-            if file.endswith(".json"):
-                stream.write(json.dumps(entries, indent=4, ensure_ascii=False) + "\n")
-                return
             writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
             writer.writerow(_WRITTEN)
-            writer.writerows([_cell(row[name]) for name in _WRITTEN] for row in entries)
+            writer.writerows([_cell(row[name]) for name in _WRITTEN] for row in rows)
     except OSError as error:
         problem = f"{printable(file)} cannot be written: {error.strerror}"
         raise InvalidInput("file", problem) from None

@@ -18,9 +18,8 @@ from typing import Any
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import postgresql, sqlite
-from .database import Database
 from .entries import Serial
-from .ledger import Ledger
+from .ledger import Database, Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
 from .sqlite import SqliteDatabase, identity, require_same_file
 

@@ -61,13 +61,18 @@ _DEADLOCK = "40P01"
 
 
 class PostgresDatabase:
-    """Implements Database. Connects again when its connection is lost."""
+    """One connection to the database of a ledger, opened again when it is lost.
 
+    `where`: the ledger in messages, and in the mark of the other end of a move, without a password;
+    `shown`: the ledger in commands, '' if its URL has a password.
+    """
+
+    # Lets the next row of the history follow rows that were copied; '' if it does so anyway.
     continue_numbers = (
         f"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('{sql.HISTORY}', 'number'),"
         f" pg_catalog.max(number)) FROM {sql.HISTORY}"
     )
-    tried_for = 10.0
+    tried_for = 10.0  # seconds for which a write is tried again while the database is away
 
     def __init__(self, url: str, now: str = NOW) -> None:
         """Connect to a postgresql:// URL; raise LedgerError, or ServicesError without psycopg.
@@ -111,7 +116,11 @@ class PostgresDatabase:
         return [cursor.fetchall() for cursor in self._executed(_BEGIN_READING, [*statements])]
 
     def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
-        """Execute statements in one transaction; return how many rows each of them changed."""
+        """Execute statements in one transaction; return how many rows each of them changed.
+
+        Write.EDIT has no effect if one of them changes no row. Raises LedgerAway if the transaction
+        may have been committed all the same.
+        """
         # The statements are made before the transaction begins: they may read another ledger.
         cursors = self._executed(_BEGIN, [*statements], kind is Write.EDIT)
         return [cursor.rowcount for cursor in cursors]

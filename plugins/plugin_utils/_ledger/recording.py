@@ -37,8 +37,7 @@ from .entries import (
     DONE,
     INTENT,
     MAY_EXIST,
-    ON_FINDING,
-    REFUSE,
+    STATES_IN_DOUBT,
     Change,
     Entry,
     HistoryRow,
@@ -171,7 +170,7 @@ class Recording(Unrecorded):
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
             return replace(task, plan=Plan({}, {}, settled=True))
-        if entry and ON_FINDING[entry.state][creates] == REFUSE and not task.force:
+        if creates and entry and entry.state in STATES_IN_DOUBT and not task.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)

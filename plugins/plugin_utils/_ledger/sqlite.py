@@ -41,7 +41,7 @@ Identity = Tuple[int, int]
 
 
 class SqliteDatabase:
-    """Implements Database."""
+    """One connection to the file; attributes and methods are those of PostgresDatabase."""
 
     continue_numbers = ""
     tried_for = 0.0  # seconds: SQLite rolls back what it does not commit

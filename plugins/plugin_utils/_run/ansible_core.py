@@ -10,7 +10,7 @@ import json
 import os
 import re
 from contextlib import contextmanager, nullcontext
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Iterator, TypeVar
 
 import ansible.template
@@ -87,9 +87,14 @@ def inventory_data(data: Any) -> Any:
         return [inventory_data(item) for item in data]
     if not isinstance(data, str):
         return data
-    if "{" in data or "(" in data or data.startswith("#"):
-        return untrusted(data)
-    return data if _trust is None else _trust(data)
+    return _inventory_text(data)
+
+
+@lru_cache(10_000)  # such an object takes 0.5 kB, and the names of fields are those of each host
+def _inventory_text(text: str) -> str:
+    if "{" in text or "(" in text or text.startswith("#"):
+        return untrusted(text)
+    return text if _trust is None else _trust(text)
 
 
 def taken_names(inventory: InventoryData) -> set[str]:

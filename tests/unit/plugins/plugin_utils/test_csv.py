@@ -18,7 +18,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._csv impor
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
     row_of,
-    write_entries,
+    write_rows,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,7 +232,7 @@ def test_a_file_has_the_columns_that_settle_an_entry(tmp_path):
     role = {"id": "r", "name": "one", "attributes": {"login": True}}
     other = recorded("", resource=ROLE, id="r", state="done", asset=role)
     del other["name"]
-    write_entries(str(file), [*map(row_of, [recorded("web01"), other])])
+    write_rows(str(file), [*map(row_of, [recorded("web01"), other])])
     assert file.read_text(encoding="utf-8").splitlines() == [
         "resource,name,state,since,id,address",
         f'{MACHINE},web01,unknown,"""{SINCE}""",,',
@@ -252,7 +252,7 @@ def test_what_is_written_is_read_as_the_same_and_no_cell_is_a_formula(
     file = tmp_path_factory.mktemp("csv") / "entries.csv"
     asset = {"id": identifier, "attributes": {"ip": identifier}}
     rows = [row_of(recorded(name, asset=asset)) for name in names]
-    write_entries(str(file), rows, delimiter)
+    write_rows(str(file), rows, delimiter)
     with file.open(encoding="utf-8", newline="") as stream:
         cells = [cell for row in csv.reader(stream, delimiter=delimiter) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
@@ -271,7 +271,7 @@ KEPT = ["web01", "12", "10.20.30.41", "web-01.example", "Läden"]
 
 @pytest.mark.parametrize("name", [*CHANGED, *KEPT])
 def test_text_is_json_where_a_spreadsheet_would_run_or_change_it(tmp_path, name):
-    write_entries(str(tmp_path / "x.csv"), [row_of(recorded(name))])
+    write_rows(str(tmp_path / "x.csv"), [row_of(recorded(name))])
     (row,) = rows_of(tmp_path / "x.csv")
     assert row["name"] == (name if name in KEPT else json.dumps(name))
 
@@ -304,21 +304,13 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content, said):
     assert said in refused.value.msg
 
 
-def test_what_is_written_to_a_json_file_is_read_from_it(tmp_path):
-    file = tmp_path / "entries.json"
-    write_entries(str(file), ENTRIES)
-    assert entries_in(str(file)) == ENTRIES
-    assert file.read_text("utf-8").endswith("]\n")
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("entries.txt", "must end in .csv or .json"), ("entries.csv", "exists and is not empty")],
+    [("entries.txt", "must end in .csv"), ("entries.csv", "exists and is not empty")],
 )
 def test_a_file_of_another_kind_or_with_content_is_not_overwritten(tmp_path, name, said):
     file = tmp_path / name
     file.write_text("filled in", encoding="utf-8")
     with pytest.raises(InvalidInput, match=re.escape(said)):
-        write_entries(str(file), ENTRIES)
+        write_rows(str(file), ENTRIES)
     assert file.read_text(encoding="utf-8") == "filled in"
