@@ -109,14 +109,6 @@ FRAMING = [
         end=Peer.fin,
     ),
     _answer(
-        "53 cl-two",
-        "two different Content-Length headers",
-        ANSWER_CUT,
-        says="malformed",
-        raw=lambda body: whole(body, f"Content-Length: {len(body) - 9}"),
-        end=Peer.fin,
-    ),
-    _answer(
         "54 cl-and-chunked",
         "Content-Length together with chunks",
         ANSWER_UNUSABLE,
@@ -143,12 +135,6 @@ FRAMING = [
         ANSWER_UNUSABLE,
         lambda body: _encoded(gzip.compress(bytes(20 << 20)), "gzip"),
         says="longer than",
-    ),
-    _answer(
-        "63b gzip",
-        "a good answer in gzip, which was not requested",
-        SUCCESS,
-        lambda body: _encoded(gzip.compress(body), "gzip"),
     ),
     _answer(
         "65 gzip-lie",

@@ -17,7 +17,6 @@ from .case import (
     UNKNOWN_AFTER_WORK,
     Case,
 )
-from .messages import BRIEF
 
 
 def _status(status: str, expected, carried_out: bool = True) -> Case:
@@ -72,13 +71,6 @@ WAY = [
         "an end of stream after the work was done",
         LOST_AFTER_WORK,
         service=never_answers(Peer.fin),
-    ),
-    Case(
-        "W10 silent-after-request",
-        "silence after the work was done",
-        LOST_AFTER_WORK,
-        options=BRIEF,
-        service=never_answers(Peer.hold),
     ),
     _connect(
         "P1 connect-403", "403", NOT_SENT_NO_RETRY, whole(b"", status="403 Forbidden"), says="403"

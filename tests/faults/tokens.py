@@ -30,7 +30,6 @@ TOKENS = [
         service=once(refuses("401 Unauthorized")),
         check=_asked(2),
     ),
-    _no_token("T2 token-500", "the token endpoint fails", refuses("500 Oh"), 1, "500"),
     _no_token(
         "T3 token-503", "the token endpoint is overloaded, twice", refuses("503 No"), 2, "503"
     ),

@@ -84,12 +84,3 @@ def test_an_answer_drips(emulator, part):
             pieces.append(piece)
     assert len(pieces) > 20
     assert json.loads(b"".join(pieces).partition(b"\r\n\r\n")[2])["name"] == "web01"
-
-
-def test_a_kept_connection_is_closed_unannounced(emulator):
-    emulator.meet(kind="close")
-    with emulator.connect() as client:
-        client.sendall(emulator.addressed(RAW))
-        answer = emulator.drain(client)
-    assert answer.startswith(b"HTTP/1.1 201 ")
-    assert b"Connection" not in answer

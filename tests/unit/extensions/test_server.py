@@ -43,16 +43,6 @@ def test_the_answer_is_complete_and_the_conversation_exact(emulator):
     }
 
 
-def test_100_continue_is_sent(emulator):
-    with emulator.connect() as client:
-        client.sendall(
-            emulator.addressed(HEAD + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
-        )
-        assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        client.sendall(BODY)
-        assert emulator.drain(client).startswith(b"HTTP/1.1 201 ")
-
-
 @pytest.mark.parametrize(
     ("raw", "status"),
     [

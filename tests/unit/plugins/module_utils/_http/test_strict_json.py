@@ -63,12 +63,6 @@ def test_json_survives_a_round_trip(body):
     assert decode_object(encode(body, "body")) == body
 
 
-@given(OBJECTS)
-def test_json_is_written_as_compact_utf8(body):
-    raw = encode(body, "body")
-    assert raw == json.dumps(json.loads(raw), ensure_ascii=False, separators=(",", ":")).encode()
-
-
 @given(ANSWERS)
 @example(b'{"a": 1}\xef\xbb\xbf')
 @example(b"[" * 100_000)

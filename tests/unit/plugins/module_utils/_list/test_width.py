@@ -161,11 +161,6 @@ def test_a_dead_service_is_not_asked_for_all_even_where_repeating_is_safe():
     assert sum(ours.statuses.values()) <= 60
 
 
-def test_a_service_that_dies_in_the_middle_costs_what_was_on_its_way_and_one_probe():
-    ours = simulate(dead(503, since=3.0), 1000, Width(64, 30), 64)
-    assert ours.in_doubt <= ours.peak + 1
-
-
 def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
     ours = simulate(healthy(1.0), 1000, Width(50), 50)
     assert ours.created == 1000

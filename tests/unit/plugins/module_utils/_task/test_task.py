@@ -18,20 +18,6 @@ HIDDEN_BODY = "(hidden, because it contains a credential)"
 HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_no_message_about_an_asset_has_the_line_break_of_its_name(check_mode):
-    with serving(answer(201, {"id": "1", "name": "other"})) as wire:
-        result = run_task(
-            CREATE, check_mode=check_mode, base_url=wire.url, name="web\n01", allow_http=True
-        )
-    diff = result["diff"]
-    assert result["asset"]["name"] == ("web\n01" if check_mode else "other")
-    shown = [*map(str, result["warnings"]), diff["before_header"], diff["after_header"]]
-    assert all(each.isprintable() for each in shown)
-    assert "virtual machine web 01" in shown[-1]
-    assert check_mode or any("web 01: these fields came back" in each for each in shown)
-
-
 @pytest.mark.parametrize(("is_sent", "outcome"), [(True, "unknown"), (False, "not_sent")])
 def test_an_interrupted_request_is_in_doubt_once_a_byte_was_sent(is_sent, outcome):
     class Interrupting:

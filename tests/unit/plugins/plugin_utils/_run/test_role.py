@@ -19,20 +19,6 @@ ROLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "meant"),
-    [
-        ("fleet_concurency", "fleet_concurrency"),
-        ("fleet_roles", "fleet_application_roles"),
-        ("fleet_ldeger", "fleet_ledger"),
-    ],
-)
-def test_a_misspelled_variable_is_refused_with_the_name_that_was_meant(wrong, meant):
-    with pytest.raises(InvalidInput) as refused:
-        spec_in_role(VIRTUAL_MACHINES, {**ROLE, wrong: 1})
-    assert refused.value.msg == f"{wrong}: there is no such variable; did you mean {meant}?"
-
-
 def test_all_of_them_are_named_at_once():
     with pytest.raises(InvalidInput) as refused:
         spec_in_role(VIRTUAL_MACHINES, {**ROLE, "fleet_machines": 1, "fleet_zq": 1})

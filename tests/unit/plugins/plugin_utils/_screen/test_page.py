@@ -16,7 +16,6 @@ from support.checkout import CHECKOUT
 from support.pages import (
     LEDGER,
     LOST,
-    MACHINE,
     REFUSED,
     SERVICE,
     SETTLE,
@@ -167,10 +166,3 @@ def test_the_picture_in_the_guides_is_of_this_page():
         in (CHECKOUT / "tests/page/picture.sha256").read_text()
     )
     assert (CHECKOUT / "docs/docsite/rst/report.png").stat().st_size < 150_000
-
-
-def test_a_page_of_thousands_is_small_and_has_no_part_that_repeats():
-    page = page_of(fleet(2_000))
-    assert (len(rows(page)), page.count("<tbody>")) == (2_000, 8)
-    assert len(page) < 1_000_000
-    assert MACHINE not in page  # one kind needs no column
