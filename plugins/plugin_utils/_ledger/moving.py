@@ -113,9 +113,9 @@ def _require_no_intent(ledger: Ledger) -> None:
 
 def _close(source: Ledger, place: str) -> None:
     """Mark the source as moved to a place, once no request is in flight."""
-    source.database.write([(sql.CLOSE, (place,))], Write.EDIT)
+    (count,) = source.database.write([(sql.CLOSE, (place,))], Write.EDIT)
     source.refresh()
-    if source.header.place != place:
+    if not count and source.header.place != place:
         raise _changed_meanwhile(source)
 
 
