@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 PYTHON := $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$python && break; done),python3)
-NOX := .venv/bin/nox -R -s
+NOX := .venv/bin/nox -s
 # Each directory under tests/ that holds tests is a target of its name, but tests/docs is called guides.
 SUITES := $(filter-out page,$(subst docs,guides,$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py))) unit)))
 
@@ -87,7 +87,6 @@ define install
 endef
 
 .venv/bin/nox: tests/requirements.txt tests/requirements-pytest.txt requirements.txt
-	@rm -rf .nox
 	$(install)
 
 .build/demo/venv/bin/ansible-playbook: tests/requirements-demo.txt requirements.txt

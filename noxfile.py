@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that a contributor or a build server runs: `.venv/bin/nox --list` shows the sessions.
 
-`make NAME` runs them, too; `.venv/bin/nox -R -s NAME -- ARGUMENTS` passes arguments on. Sessions
-without a Python of their own use `.venv`, which the Makefile fills from tests/requirements.txt.
+`make NAME` runs them; `.venv/bin/nox -s NAME -- ARGUMENTS` passes arguments on. Sessions without an
+environment of their own use `.venv`, which the Makefile fills from tests/requirements.txt.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ CORES = {
 }
 OLDEST_TARGET = "3.9"  # the oldest Python of modules
 USUAL = ("2.16", "2.19", "2.22")  # for each change; weekly.yml runs the others
+# The core of .venv.
+(OURS,) = [core for core, (release, _) in CORES.items() if release == version("ansible-core")]
 # The tests that depend on ansible-core.
 OF_CORE = (
-    *("tests/crossing", "tests/integration", "tests/many", "tests/security"),
+    *("tests/crossing", "tests/integration", "tests/many"),
+    *("tests/security/test_canary.py", "tests/security/test_templates.py"),
     *("tests/unit/plugins/inventory", "tests/unit/plugins/module_utils/_task"),
     "tests/unit/plugins/plugin_utils/_run",
 )
@@ -54,8 +57,9 @@ OF_LIBRARIES = ("tests/faults", "tests/tls", "tests/tokens")
 OLDEST_LIBRARIES = ("requests==2.31.0", "urllib3==1.26.20")
 # What a quick look leaves out, because it takes long or lint finds almost all of it.
 SLOW_SANITY = ("changelog", "compile", "import", "pep8", "pylint", "yamllint")
-# Two workers more than fit would only wait; the tests of a file share what they set up.
-PARALLEL = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+# A worker more than cores, since much of the time is waiting; the tests of a file share a set-up.
+WORKERS = str((os.cpu_count() or 2) + 1)
+PARALLEL = ("-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder")
 
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
@@ -105,9 +109,12 @@ def run_logged(line: str) -> bool:
     """Run a session, `NAME [ARGUMENTS]`, with its output in a file; print how it ended."""
     name, *arguments = shlex.split(line)
     log, start = LOGS / f"{name}.log", time.monotonic()
-    nox_line = [sys.executable, "-m", "nox", "--no-color", "-R", "-s", name, "--", *arguments]
+    nox_line = [sys.executable, "-m", "nox", "--no-color", "-s", name, "--", *arguments]
+    plain = {**os.environ, "NO_COLOR": "1"}
     with log.open("w", encoding="utf-8") as file:
-        status = subprocess.run(nox_line, stdout=file, stderr=file, check=False).returncode
+        status = subprocess.run(
+            nox_line, env=plain, stdout=file, stderr=file, check=False
+        ).returncode
     seconds, text = time.monotonic() - start, log.read_text(encoding="utf-8")
     closing = re.findall(
         r"^=+ (.*(?:passed|failed|error).*) =+$|^nox > (.* skipped.*)$", text, re.M
@@ -129,7 +136,7 @@ def run_two_at_a_time(session: nox.Session, *lines: str) -> None:
             arguments += " --last-failed"
         text = (LOGS / f"{name}.log").read_text(encoding="utf-8")
         print(f"\n--- {name}", *text.splitlines()[-60:], sep="\n")
-        print(f"To repeat it: .venv/bin/nox -R -s {name} -- {arguments.strip()}")
+        print(f"To repeat it: .venv/bin/nox -s {name} -- {arguments.strip()}")
     if failed:
         session.error(f"{len(failed)} of {len(lines)} failed")
 
@@ -138,7 +145,7 @@ def run_two_at_a_time(session: nox.Session, *lines: str) -> None:
 def test(session: nox.Session) -> None:
     """Run every test that a contributor needs."""
     skipped = " ".join(f"--skip-test {name}" for name in SLOW_SANITY)
-    run_two_at_a_time(session, "tests", "lint", f"sanity-2.19 {skipped}")
+    run_two_at_a_time(session, "tests", "lint", f"sanity-{OURS} {skipped}")
 
 
 @nox.session(python=False)
@@ -146,8 +153,7 @@ def ci(session: nox.Session) -> None:
     """Run what a build server runs for each change."""
     # On a busy server a test of time may lose once: it is run again, and the summary names it.
     os.environ["PYTEST_ADDOPTS"] = "--reruns 1 --reruns-delay 2 -rfER"
-    installed = version("ansible-core")
-    matrices = [f"matrix-{core}" for core in USUAL if CORES[core][0] != installed]
+    matrices = [f"matrix-{core}" for core in USUAL if core != OURS]
     others = ("sanity", "lint", "molecule", "docs", "certify", "extra-checks")
     run_two_at_a_time(session, *matrices, "tests -m 'not stress'", *others)
 
@@ -238,11 +244,11 @@ def copy_for_ansible_test(session: nox.Session) -> Path:
     """Copy the tracked files to where ansible-test expects them, and bring what it downloads: a
     script that installs pip, in place of which the pip that is part of Python does.
     """
-    find = "import ansible_test._internal.python_requirements as module; print(module.__file__)"
-    text = Path(session.run("python", "-c", find, silent=True).strip()).read_text(encoding="utf-8")
+    module = "lib/python*/site-packages/ansible_test/_internal/python_requirements.py"
+    (found,) = Path(session.virtualenv.location).glob(module)
     cache = Path.home() / ".ansible/test/cache"
     cache.mkdir(parents=True, exist_ok=True)
-    for release in re.findall(r"pip='([\d.]+)'", text):
+    for release in re.findall(r"pip='([\d.]+)'", found.read_text(encoding="utf-8")):
         script = cache / f"get_pip_{release.replace('.', '_')}.py"
         if not script.exists():
             script.write_text("import ensurepip; ensurepip.bootstrap(upgrade=True)\n")
@@ -263,7 +269,7 @@ def add_core(core: str) -> None:
         pins = ("-r", "tests/requirements-pytest.txt", f"ansible-core=={release}", *libraries)
         session.install(*pins)
         if oldest := shutil.which(f"python{OLDEST_TARGET}"):
-            target = Path(session.create_tmp()) / "target"
+            target = BUILD / f"target-{core}"
             python_of_target = str(target / "bin/python")
             session.run(oldest, "-m", "venv", str(target), external=True)
             pip = (python_of_target, "-m", "pip", "install", "--quiet", "-r", "requirements.txt")
@@ -330,6 +336,17 @@ def certify(session: nox.Session) -> None:
         session.error("the importer has found something to fix")
 
 
+def on_the_site(guide: str) -> str:
+    """Return a guide with links to pages of the site, or else to the repository, and with an index
+    of the statuses in its table, which the search would not find otherwise.
+    """
+    guide = re.sub(r"`([^`<]+?)\s+<(\w+)\.rst>`__", r":doc:`\1 <\2>`", guide)
+    guide = re.sub(r"<\.\./\.\./\.\./([^>]+)>`__", rf"<{SOURCES}\1>`__", guide)
+    guide = re.sub(r"<\.\./\.\./([^>]+)>`__", rf"<{SOURCES}docs/\1>`__", guide)
+    statuses = ", ".join(re.findall(r"\b[3-5]\d\d\b", guide.partition(".. table start\n")[2]))
+    return guide.replace(".. table start\n", f".. index:: {statuses}\n")
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the site in .build/docs/html; a warning is an error."""
@@ -344,14 +361,12 @@ def docs(session: nox.Session) -> None:
         "antsibull-docs", "sphinx-init", "--lenient", "--dest-dir", str(site), *title, *common
     )
     session.run("antsibull-docs", "collection", "--dest-dir", str(site / "rst"), *common)
-    for suffix in ("png", "svg"):
-        for picture in ROOT.glob(f"docs/docsite/rst/*.{suffix}"):
-            shutil.copy(picture, site / "rst/docsite")
-    for page in (site / "rst/docsite").glob("*.rst"):  # links are as GitHub reads them
-        text = re.sub(r"<(\w+)\.rst>`__", r"<\1.html>`__", page.read_text(encoding="utf-8"))
-        text = re.sub(r"<\.\./\.\./\.\./([^>]+)>`__", rf"<{SOURCES}\1>`__", text)
-        text = re.sub(r"<\.\./\.\./([^>]+)>`__", rf"<{SOURCES}docs/\1>`__", text)
-        page.write_text(text, encoding="utf-8")
+    guides = ROOT / "docs/docsite/rst"
+    shutil.copytree(
+        guides, site / "rst/docsite", ignore=shutil.ignore_patterns("*.rst"), dirs_exist_ok=True
+    )
+    for page in (site / "rst/docsite").glob("*.rst"):
+        page.write_text(on_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
     # Without intersphinx, which needs a network, references to Ansible's own pages stay text; lint
     # has checked our own.
     settings = ("-D", "extensions=sphinx_antsibull_ext", "-D", "suppress_warnings=ref.ref")
@@ -378,7 +393,7 @@ def stress(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure the speed against ansible-core's own modules, and the cost of the ledger."""
     install_artifact(session)
-    names = ("loops.py --rounds 3", "ledger.py", "many.py")
+    names = ("loops.py", "many.py", "safety.py")
     run_each(session, *(f"python tests/benchmark/{name}" for name in names))
 
 

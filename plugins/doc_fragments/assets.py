@@ -33,24 +33,17 @@ options:
     required: true
   id:
     description:
-      - The id of a machine that exists. O(ledger), which this needs, records it with the given values, also if it is
-        in doubt; nothing is sent, also with C(force). An id other than the recorded one, or of another name, is
-        refused.
+      - The id of a machine that exists. The task needs O(ledger), records the machine there with the given values, and
+        sends nothing, even with C(force). If the machine is in doubt, this settles it.
+      - An id other than the recorded one, or of another name, is refused.
     type: str
   attributes:
     description:
       - Attributes of the virtual machine. What is not given, or null, is not sent.
-      - You set, by the meaning of the names, O(attributes.cmdb_application_service),
-        O(attributes.cmdb_management_group), O(attributes.cpu), O(attributes.datacenter), O(attributes.instance),
-        O(attributes.ip), O(attributes.name), O(attributes.operating_system), O(attributes.partitions),
-        O(attributes.puppet_classes), O(attributes.subnet), O(attributes.team), O(attributes.vm_ram) and
-        O(attributes.volumes).
-      - The service fills O(attributes.bios_serial_number), O(attributes.cdc_security), O(attributes.creation_date),
-        O(attributes.global_status), O(attributes.last_reboot_date), O(attributes.memory_used_percent),
-        O(attributes.partitions[].free) and O(attributes.status). It does not say whether a request may set them.
-      - The service specifies neither the units of O(attributes.cpu), O(attributes.vm_ram),
-        O(attributes.partitions[].capacity) and O(attributes.partitions[].free), nor the meaning of
-        O(attributes.global_status.status), nor the values that strings may have.
+      - By their names, the service fills O(attributes.bios_serial_number), O(attributes.cdc_security),
+        O(attributes.creation_date), O(attributes.global_status), O(attributes.last_reboot_date),
+        O(attributes.memory_used_percent), O(attributes.partitions[].free) and O(attributes.status). You set the others.
+      - The service specifies neither most units nor the values that strings may have.
     type: dict
     default: {}
     suboptions:
@@ -176,7 +169,7 @@ options:
             type: float
   extra_attributes:
     description:
-      - Attributes that O(attributes) does not have, sent together with its own. One that it has is refused here.
+      - Attributes that O(attributes) does not have. The task sends both together.
     type: dict
     default: {}
 """
@@ -185,10 +178,9 @@ options:
 options:
   on_difference:
     description:
-      - What to do when O(ledger) already has the virtual machine, recorded with values that differ from those given
-        here. The service has no operation to update a virtual machine.
-      - V(warn) names the fields and both values in a warning; the task reports no change.
-      - V(fail) makes it a failure. Nothing is sent either way.
+      - What to do when O(ledger) has the virtual machine with other values than given here. No operation of the service
+        updates a virtual machine, so nothing is sent.
+      - V(warn) names the fields and both values in a warning. V(fail) fails the task.
     type: str
     choices:
       - warn
@@ -230,10 +222,8 @@ options:
   attributes:
     description:
       - Attributes of the role. What is not given, or null, is not sent.
-      - You set, by the meaning of the names, O(attributes.cluster_id), O(attributes.effective_grants),
-        O(attributes.login), O(attributes.name) and O(attributes.password_location).
-      - The service fills O(attributes.effective_grants[].source) and O(attributes.password_last_rotated_at). It
-        does not say whether a request may set them.
+      - By their names, the service fills O(attributes.effective_grants[].source) and
+        O(attributes.password_last_rotated_at). You set the others.
       - The service does not specify the values that strings may have.
     type: dict
     suboptions:
@@ -274,26 +264,25 @@ options:
         type: str
   extra_attributes:
     description:
-      - Attributes that O(attributes) does not have, sent together with its own. One that it has is refused here.
+      - Attributes that O(attributes) does not have. The task sends both together.
     type: dict
   body:
     description:
-      - The whole body of the request, sent verbatim, nulls included. Excludes the options for single fields.
+      - The whole body of the request, sent verbatim, nulls included. It excludes the options for single fields.
     type: dict
   current:
     description:
-      - The current asset, as far as known, for example the C(asset) of an earlier task.
-      - It is the state before the change in diff mode. When it already has all that would be sent, nothing is sent.
-      - If not given, the asset recorded in O(ledger) is used.
+      - The current asset, as far as known, for example the C(asset) of an earlier task. If not given, the asset
+        recorded in O(ledger) is used.
+      - When it already has all that would be sent, nothing is sent.
       - The asset of another role, judged by its C(id), is refused.
     type: dict
   send:
     description:
-      - What to send.
-      - V(given) sends only what was given.
-      - V(complete) sends what was given, merged into the asset as it is known from O(current) or O(ledger), so that the
-        outcome is the same whether the service replaces the role or changes only the fields that are sent. It is
-        refused when no asset is known, or when it contains a placeholder for a secret.
+      - V(given) sends only the given fields.
+      - V(complete) sends the asset that is known from O(current) or O(ledger), with the given fields merged into it.
+        The result is then the same whether the service replaces the role or merges into it. It is refused when no asset
+        is known, or when it contains a placeholder for a secret.
     type: str
     choices:
       - given

@@ -26,9 +26,9 @@ options:
     type: str
   auth_url:
     description:
-      - OAuth 2.0 token endpoint. A token is fetched from it with the client credentials grant (RFC 6749 section 4.4),
-        used until it expires, and replaced once when the service rejects it with status 401.
-        All workers of a run share it. The values in its query are credentials by their name, as in O(auth_parameters).
+      - OAuth 2.0 token endpoint. The task fetches a token with the client credentials grant (RFC 6749 section 4.4),
+        which all workers of a run share until it expires. When the service answers 401, the task replaces it once.
+      - The values in its query are credentials by their name, as in O(auth_parameters).
       - If not given, E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
   client_id:
@@ -135,7 +135,6 @@ options:
     description:
       - Longest wait in seconds before a further attempt; V(0) means no waiting; at most a day.
       - A C(Retry-After) of the service is respected up to this value; a longer one ends the task.
-      - A wait of a second or more is shown on the screen, except by a task that runs on its target or has C(no_log).
     type: float
     default: 30
   ledger:
@@ -143,26 +142,23 @@ options:
       - Where the controller records what was created, so that a task can run again without creating anything twice.
         An absolute path (an SQLite file, created when missing; C(~) is fine) or a C(postgresql://) URL for several
         controllers. A relative path is refused.
-      - A ledger belongs to one service, that of its first write; a task with another O(base_url) is refused.
-      - If another task may have a request in flight for the asset, this one waits until it has ended.
-      - When an earlier task began to create the asset and its outcome is unknown, the task fails
-        and lists what to do next.
+      - A ledger belongs to one service, that of its first write. A task with another O(base_url) is refused.
+      - While another task may have a request in flight for the asset, this one waits.
+      - When nobody knows whether an earlier task created the asset, this one fails and says what to do next.
       - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
         no ledger, even if that variable names one.
     type: str
   ledger_create:
     description:
-      - Whether to make a ledger that does not exist, which is said in one line on the screen. With V(false) the task
-        fails before anything is sent, so that a misspelled path, or one in a workspace that is gone tomorrow, cannot
-        create everything again.
+      - Whether to create a ledger that does not exist, which the task prints. With V(false) the task fails before
+        anything is sent, so that a misspelled path cannot create everything again.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
     type: bool
     default: true
   force:
     description:
-      - Whether to send the request even if O(ledger) says that it is done or that its outcome is unknown,
-        or if the known asset already has all that would be sent.
+      - Whether to send the request even if it is done, or if its outcome is unknown.
     type: bool
     default: false
 requirements:
@@ -182,8 +178,8 @@ attributes:
     support: full
 notes:
   - An environment variable that is empty counts as unset.
-  - The rules of the Ansible community reserve C(ansible_facts) for modules whose name ends in C(_facts). The modules
-    for assets return them as facts all the same, named like the module, so that the next task needs no C(register).
+  - Ansible's guidelines reserve C(ansible_facts) for modules whose name ends in C(_facts). The modules for assets
+    return them as facts all the same, so that the next task needs no C(register).
 """
 
     LEDGER = r"""

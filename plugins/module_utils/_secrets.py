@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Secrets: where one is found, however it is escaped, and how it is masked (SECURITY.md)."""
+"""Secrets: where one is found, however it is escaped, and how it is masked (docs/SECURITY.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_ERROR_BODY = 1000  # characters in a result
 
 T = TypeVar("T")
 
-# Names of parameters and headers whose values are credentials (SECURITY.md), in lower case with a
+# Names of parameters and headers whose values are credentials (docs/SECURITY.md), in lower case with a
 # hyphen between words: by a match anywhere, by a word or by the end.
 _CREDENTIAL = re.compile(
     "pass-?w|pass-?phrase|pass-?code|secret|token|assertion|credential|api-?key|private-?key"

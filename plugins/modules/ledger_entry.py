@@ -12,14 +12,12 @@ DOCUMENTATION = r"""
 module: ledger_entry
 short_description: Adopt, correct or forget entries of the ledger
 description:
-  - Changes what the O(ledger) records of one asset, or with O(entries) or O(file) of many. Nothing is sent to the
-    service.
-  - Use it when a task stopped because an earlier one began to create an asset and its outcome is unknown. Look for the
-    asset on the service (M(infrastructure.services.ledger_info) shows what was sent for it). If it exists, confirm it
-    (O(state=present) and its O(asset)); if not, forget the entry (O(state=absent)), so that the task creates it.
-  - It can also adopt assets that already exist, so that they are not created again.
-  - A list of entries is one transaction. All of them are checked before any is changed, and all that is wrong with them
-    is reported at once. Either all of them become as given, or none changes.
+  - Changes the O(ledger) entry of one asset, or with O(entries) or O(file) of many. Nothing is sent to the service.
+  - Use it to settle an asset in doubt. Look for it on the service (M(infrastructure.services.ledger_info) shows what
+    was sent). If it exists, record it (O(state=present) and its O(asset)). If not, forget the entry (O(state=absent)),
+    and the next task creates the asset.
+  - It also adopts assets that already exist, so that they are not created again.
+  - A list of entries is one transaction. The task reports all errors at once, and changes all entries or none.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -50,39 +48,32 @@ options:
     type: str
   state:
     description:
-      - V(present) records O(asset), which is then required, as done.
+      - V(present), the default, records O(asset), which is then required, as done.
       - V(absent) forgets the entry; the asset itself is not touched. If there is no such entry, a warning says so. An
-        O(asset) that is given as well must have the id that is recorded.
-      - Without it, the state is V(present).
+        O(asset) that is given as well must have the recorded id.
     type: str
     choices:
       - absent
       - present
   asset:
     description:
-      - The envelope of the asset as it is on the service. Its name, or the id of a role, must be that of the entry; it
-        may be omitted.
-      - For a virtual machine it must have the C(id) that the service shows.
-      - What it leaves out of an entry in doubt is recorded as it was sent, so the id is enough. Other fields that are
-        not given are recorded as null.
-      - An entry that is done keeps the fields that it leaves out. Its id cannot be replaced; if that machine is gone,
-        forget the entry first.
-      - The attributes have the types of those of the resource (V('4') from a CSV file becomes V(4)). Attributes that
-        the resource does not have are recorded as they are.
+      - The envelope of the asset as it is on the service. For a virtual machine it needs the C(id) that the service
+        shows. Its name, or the id of a role, may be omitted, or must be that of the entry.
+      - An entry in doubt keeps the values that were sent, so the id is enough. An entry that is done keeps the fields
+        that are not given. Otherwise, fields that are not given are recorded as null.
+      - The id of an entry that is done cannot be replaced. If that machine is gone, forget the entry first.
+      - The attributes have the types of the resource (V('4') from a CSV file becomes V(4)). Unknown attributes are
+        recorded as they are.
     type: dict
   changed_at:
     description:
       - The C(changed_at) of the entry that you looked at, as M(infrastructure.services.ledger_info) returns it. If the
-        entry has changed since, or is gone, nothing is changed and the task fails.
-      - Without it, the task applies to whatever is recorded now.
+        entry has changed since, the task fails and changes nothing. Without it, the task does not check that.
     type: str
   entries:
     description:
-      - The entries. Each of them must be for another asset.
-      - What M(infrastructure.services.ledger_info) returns as RV(infrastructure.services.ledger_info#module:entries)
-        can be given as it is, or with another asset or state.
-      - The other keys that M(infrastructure.services.ledger_info) returns, such as C(sent), C(by) and C(began_at), are
-        accepted and not used.
+      - The entries, each for another asset, such as RV(infrastructure.services.ledger_info#module:entries), as they are
+        or with another asset or state. Other keys, such as C(sent), C(by) and C(began_at), are not used.
     type: list
     elements: dict
     suboptions:
@@ -101,12 +92,8 @@ options:
         type: str
       state:
         description:
-          - V(present) records O(entries[].asset), which is then required, as done. V(absent) forgets the entry. An
-            O(entries[].asset) that is given as well must have the id that is recorded, since whoever gives another one
-            says that the asset is there.
-          - V(intent), V(done), V(accepted) and V(unknown), which M(infrastructure.services.ledger_info) returns, mean
-            V(present). But an entry that the ledger has in this state and with this O(entries[].asset) is left as it
-            is, whatever is in it.
+          - As O(state). V(intent), V(done), V(accepted) and V(unknown), which M(infrastructure.services.ledger_info)
+            returns, mean V(present). An entry that already has this state and O(entries[].asset) stays as it is.
         type: str
         choices:
           - absent
@@ -121,21 +108,20 @@ options:
         type: dict
       changed_at:
         description:
-          - The C(changed_at) of the entry that was looked at. If one of the entries has changed since, or is gone,
-            nothing at all is changed, so that a file that is used twice, or late, does no harm.
+          - As O(changed_at). If one entry has changed since, none is changed, so a file that is used twice or late does
+            no harm.
         type: str
   file:
     description:
-      - The path of a file with entries, relative to the working directory. A name that ends in C(.json) means JSON, a
-        list as in O(entries); any other name means CSV, as P(infrastructure.services.from_csv#filter) reads it.
-      - M(infrastructure.services.ledger_info) writes such files.
-      - It may also be the JSON file of a report, as the option C(report) of a list writes it. What exists by the report
-        is adopted, or settled if it was in doubt. A doubt of the report is recorded if there is no entry. What
-        contradicts the ledger, or changed after the run of the report, is left; RV(names) has the reason. Roles of a
-        report are not recorded, because it has only their ids; their tasks can be run again.
+      - A file with entries, as M(infrastructure.services.ledger_info) writes it, relative to the working directory. A
+        name that ends in C(.json) means JSON, a list as in O(entries). Any other name means CSV, as
+        P(infrastructure.services.from_csv#filter) reads it.
+      - It may also be the JSON report of a list. The task adopts the machines that exist by the report, or settles
+        them, and records its doubts. It names and leaves what contradicts the ledger, or changed after that run. Roles
+        are not recorded, because a report has only their ids; their tasks can run again.
     type: path
   delimiter:
-    description: What separates the cells of a CSV O(file). Without it, the module finds it out.
+    description: The delimiter of a CSV O(file), detected by default.
     type: str
 attributes:
   action_group:
@@ -150,15 +136,17 @@ attributes:
     description: Returns the entries that changed, or would change, when in diff mode.
     support: full
 notes:
-  - If another task may have a request in flight for one of the assets, this one fails without a change, and says who
-    that is and until when. Run it again after that.
-  - Each change is recorded in the history of the ledger.
+  - While another task may have a request in flight for one of the assets, this one changes nothing and fails. The
+    message says who has it and until when.
 seealso:
   - module: infrastructure.services.ledger_info
   - module: infrastructure.services.compute_virtual_machine
   - module: infrastructure.services.cassandra_application_role
   - plugin: infrastructure.services.ledger
     plugin_type: inventory
+  - name: Adopt existing machines
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/existing_machines.rst
+    description: A list, a file or a task that adopts machines.
 """
 
 EXAMPLES = r"""

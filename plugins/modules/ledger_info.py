@@ -12,11 +12,11 @@ DOCUMENTATION = r"""
 module: ledger_info
 short_description: List what the ledger knows, in particular what is in doubt
 description:
-  - Lists entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent to the
-    service, and no file is created or changed; a ledger that does not exist counts as empty.
+  - Lists the entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent or
+    changed, and a ledger that does not exist counts as empty.
   - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
-    M(infrastructure.services.ledger_entry), in a loop over what this module returns. A request that may
-    still be in flight is not in doubt; RV(in_flight) has it.
+    M(infrastructure.services.ledger_entry). A request that may still be in flight is not in doubt; RV(in_flight) has
+    it.
 version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
@@ -98,6 +98,9 @@ seealso:
   - module: infrastructure.services.ledger_entry
   - plugin: infrastructure.services.ledger
     plugin_type: inventory
+  - name: Troubleshoot failures
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/failures.rst
+    description: Settle what is in doubt.
 """
 
 EXAMPLES = r"""

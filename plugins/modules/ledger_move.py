@@ -52,6 +52,9 @@ notes:
   - In PostgreSQL, the user must own the tables of the ledger that is moved away.
 seealso:
   - module: infrastructure.services.ledger_info
+  - name: Back up and restore a ledger
+    link: https://github.com/ansible-collections/infrastructure.services/blob/main/docs/docsite/rst/backup.rst
+    description: Backups, restores and moves.
 """
 
 EXAMPLES = r"""

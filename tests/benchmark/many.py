@@ -1,4 +1,4 @@
-"""Measure the plural modules: time and CPU against the ideal, loops and hosts.
+"""Measure the plural modules against the ideal, loops and hosts, and what a ledger costs.
 
 python tests/benchmark/many.py [--only WORD]
 """
@@ -6,8 +6,10 @@ python tests/benchmark/many.py [--only WORD]
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,9 +18,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-CHECKOUT = __import__("conftest").CHECKOUT
+CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the collection importable
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    DONE,
+    Change,
+    Entry,
+    Key,
+    stamped,
+)
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, create, holds, over, play, word
+from support.ledgers import opened
 
+BIN = Path(sys.executable).parent
+INSTALLED = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
+RESOURCE = "compute_virtual_machine"
 ROUNDS = 3  # the median counts
 EMPTY = {"ansible.builtin.debug": {"msg": "nothing"}}
 
@@ -49,10 +63,7 @@ class Cost(NamedTuple):
 
 def run(task: dict, server: Server, directory: Path, hosts: int = 1, forks: int = 10) -> Cost:
     """Run a task in a separate ansible-playbook."""
-    environment = {
-        "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections"),
-        "ANSIBLE_FORKS": str(forks),
-    }
+    environment = {**INSTALLED, "ANSIBLE_FORKS": str(forks)}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     play([task], hosts, directory, **access(server), **environment)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -87,6 +98,84 @@ def against_a_loop(directory: Path) -> tuple[float, ...]:
         return (seconds(many(directory, 16)) / seconds(loop),)
 
 
+def loop_with_ledger(directory: Path) -> tuple[float, ...]:
+    """Return the ratio of a loop of 1000 with the ledger to one without; each round creates
+    different machines.
+    """
+    tasks = []
+    for number in range(ROUNDS + 1):
+        for name, ledger in (("with", str(directory / "loop.db")), ("without", "")):
+            call = {
+                "name": f"vm-{number}-{{{{ item }}}}",
+                "attributes": ATTRIBUTES,
+                "ledger": ledger,
+            }
+            tasks.append({"name": name, MODULE: call, **over(1000)})
+    with Server() as server:
+        lines = play(tasks, 1, directory, **access(server), **INSTALLED)[2:]
+    seconds = [
+        [line["seconds"] for line in lines if line["task"] == name] for name in ("with", "without")
+    ]
+    ours, theirs = map(statistics.median, seconds)
+    return (ours / theirs,)
+
+
+def recorded(name: str) -> dict:
+    """Return the envelope of a machine."""
+    return {"id": name, "name": name, "attributes": {"ip": "192.0.2.1"}}
+
+
+def fill(location: str, count: int) -> None:
+    """Record machines as tasks would, in one transaction."""
+    assets = [recorded(f"vm{number:06}") for number in range(count)]
+    with opened(location, "https://s") as ledger:
+        changes = [
+            Change(Write.EDIT, Key(RESOURCE, asset["name"]), None, Entry(DONE, asset, asset))
+            for asset in assets
+        ]
+        ledger.write([stamped(change) for change in changes])
+
+
+def inventory(directory: Path) -> tuple[float, ...]:
+    """Return the ratio of the seconds that ansible-inventory takes to load 10,000 hosts from a
+    ledger to those from a static inventory.
+
+    It prints only one of them: printing is ansible-core's work, and the same for both.
+    """
+    files = {
+        "fleet.ledger.yml": f"plugin: infrastructure.services.ledger\nledger: {directory}/ledger.db\n",
+        "static.json": json.dumps(
+            {
+                "all": {
+                    "hosts": {
+                        f"vm{number:06}": {
+                            "ansible_host": "192.0.2.1",
+                            RESOURCE: recorded(f"vm{number:06}"),
+                        }
+                        for number in range(10_000)
+                    }
+                }
+            }
+        ),
+    }
+    location = str(directory / "ledger.db")
+    fill(location, 10_000)
+    for name, content in files.items():
+        (directory / name).write_text(content, "utf-8")
+    ours, theirs = (
+        statistics.median(once(directory / name) for dummy in range(ROUNDS)) for name in files
+    )
+    return (ours / theirs,)
+
+
+def once(inventory: Path) -> float:
+    """Return the seconds of one start."""
+    started = time.perf_counter()
+    line = [BIN / "ansible-inventory", "-i", inventory, "--host", "vm000001"]
+    subprocess.run(line, stdout=subprocess.DEVNULL, check=True, env={**os.environ, **INSTALLED})
+    return time.perf_counter() - started
+
+
 class Row(NamedTuple):
     """What is measured, and the bar for each of its numbers."""
 
@@ -104,6 +193,8 @@ ROWS = (
         ),
     ),
     Row(against_a_loop, (("1000 machines of 0 s, 16 at once / loop", "<=", 0.5),)),
+    Row(loop_with_ledger, (("loop of 1000, SQLite ledger / none", "<=", 2.0),)),
+    Row(inventory, (("inventory of 10,000, ledger / static JSON", "<=", 0.7),)),
 )
 
 

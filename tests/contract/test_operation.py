@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
+from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
 
 PATCH = CHECKOUT / "tests/contract/operation.patch"
@@ -21,19 +21,19 @@ TESTS = (
     "tests/integration/test_deletion.py",
     "tests/unit/test_project.py",
 )
-NOT_COPIED = shutil.ignore_patterns(".git", ".build", ".venv", "__pycache__")
 
 
 def test_the_patch_adds_an_operation_that_works(tmp_path):
     tree = tmp_path / "ansible_collections/infrastructure/services"
-    shutil.copytree(CHECKOUT, tree, ignore=NOT_COPIED)
+    tree.parent.mkdir(parents=True)
+    GitCopier().copy(CHECKOUT, tree)
     subprocess.run(["git", "init", "--quiet", tree], check=True)
     subprocess.run(["git", "apply", PATCH], cwd=tree, check=True)
     changed = re.findall("^diff --git ", PATCH.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(changed) <= MOST_FILES
     kept = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+        [sys.executable, "-m", "pytest", "-q", *TESTS],
         cwd=tree,
         env={**kept, "TEST_COLLECTIONS": str(tmp_path)},
         stdout=subprocess.PIPE,

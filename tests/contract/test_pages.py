@@ -17,7 +17,12 @@ from support import SPECS
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     name: (ROOT / name).read_text(encoding="utf-8")
-    for name in ("AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/open_points.md")
+    for name in (
+        "AGENTS.md",
+        ".github/CONTRIBUTING.md",
+        "docs/architecture.md",
+        "docs/open_points.md",
+    )
 }
 PATH = re.compile(r"(?<![\w/.~-])(?:plugins|tests|docs|extensions)/[\w/.]+\w")
 OPTIONS = {name for spec in SPECS.values() for name in spec.options}

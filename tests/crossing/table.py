@@ -91,8 +91,8 @@ UNREPEATABLE = Expected("not_sent", True, False, says=("until", "without a ledge
 NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
 NEXT_STEPS = {
-    "unknown": ("ledger_entry", "absent", "look again later"),
-    "accepted": ("ledger_entry", "exists"),
+    "unknown": ("Look for it on the service", "Look again later", "services.in_doubt"),
+    "accepted": ("accepted it", "exists", "services.in_doubt"),
 }
 
 

@@ -52,9 +52,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 from support import CREATE, LEAST, SPECS
+from support.turns import LEASE, World
 
 from .places import Changed, Connection, Place
-from .scheduler import LEASE, World
 
 URL, NEW_URL = "https://service", "https://new"
 NAME, OTHER = "web01", "web00"
@@ -153,7 +153,7 @@ class Run:
 
     def carry_out(self, task: Task) -> Asset:
         """Carry out a request."""
-        name = task.wanted.key
+        name = task.key
         if not task.operation.creates:
             self.assets[:] = [asset for asset in self.assets if asset.name != name]
             asset = Asset(name, name, self.who())
@@ -198,7 +198,7 @@ class Sender:
         run, world = self._run, self._run.world
         world.point("the look at the lease")
         lease.require(_TIMEOUT)
-        name = self._task.wanted.key
+        name = self._task.key
         if name in run.in_flight:
             run.problems.append(f"two requests for {name} at once")
         run.in_flight.append(name)

@@ -13,9 +13,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
 from support import UPDATE
+from support.turns import World
 
 from .actors import NAME, OTHER, Run, change_url, forget, move, restore, send, send_there, settle
-from .scheduler import World
 
 Act = Callable[[Run], None]
 UPDATING = partial(send, resource=UPDATE)

@@ -11,9 +11,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.da
     Statement,
     Write,
 )
+from support.turns import Actor
 
 from .places import Changed, Connection
-from .scheduler import Actor
 
 _LEASE = r"state = 'intent' AND :now - .*? < lease_seconds AND lease_from - :now < lease_seconds"
 

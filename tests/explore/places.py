@@ -19,8 +19,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerAway,
     LedgerError,
 )
-
-from .scheduler import World
+from support.turns import World
 
 LOST, WRITTEN_AND_LOST, FULL = "lost", "written, the answer lost", "full"
 # Changes a statement of a write, or of a read (None): it makes a defect.

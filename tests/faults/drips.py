@@ -7,10 +7,7 @@ import time
 from itertools import repeat
 from pathlib import Path
 
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
-from support import CREATE
+from support import CREATE, Transport
 from support.service import Peer
 
 from .behaviors import END_OF_HEAD, PIECES, drips, head, never_answers, whole

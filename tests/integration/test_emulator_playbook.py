@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -127,31 +126,6 @@ def test_without_its_folder_the_emulator_names_it(ansible_once, tmp_path, playbo
     assert "Install the collection again, or pass -e emulator_extensions=PATH" in said
 
 
-PLANTED = "import pathlib\npathlib.Path(__file__).with_name('it-ran').touch()\n"
-
-
-@pytest.mark.matrix
-def test_no_module_in_the_directory_of_the_emulator_is_run(ansible_once, tmp_path):
-    """Neither there nor where the user is: both are on the path of `python -m` if it is run there."""
-    where = tmp_path / "where"
-    where.mkdir(0o700)
-    for directory in (where, ansible_once.directory):
-        for name in ("h11", "yaml", "json", "emulator"):
-            (directory / f"{name}.py").write_text(PLANTED)
-    given = {"emulator_port": 0, "emulator_background": True, "emulator_directory": str(where)}
-    try:
-        ansible_once.ours("emulator", given).ok()
-    finally:
-        ansible_once.ours("emulator", {**given, "emulator_state": "absent"}).ok()
-    assert not [
-        directory
-        for directory in (where, ansible_once.directory)
-        if (directory / "it-ran").exists()
-    ]
-    left = {file.name for file in where.iterdir() if file.name != "__pycache__"}
-    assert left == {"h11.py", "yaml.py", "json.py", "emulator.py"}
-
-
 @pytest.mark.matrix
 @needs_root
 @pytest.mark.parametrize(("mode", "owner"), [(0o1777, 0), (0o755, OTHER)])
@@ -166,18 +140,3 @@ def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path
         f"Other users may write to emulator_directory, {where}. Give a directory to which only you may write."
     )
     assert list(where.iterdir()) == []
-
-
-@pytest.mark.matrix
-@needs_root
-def test_stopping_ends_no_process_that_another_user_has_named(ansible_once, tmp_path):
-    with subprocess.Popen(["sleep", "600"]) as victim:
-        try:
-            process = tmp_path / "process"
-            process.write_text(f"{victim.pid}\n")
-            os.chown(process, OTHER, OTHER)
-            stop = {"emulator_state": "absent", "emulator_directory": str(tmp_path)}
-            ansible_once.ours("emulator", stop).ok()
-            assert victim.poll() is None
-        finally:
-            victim.kill()

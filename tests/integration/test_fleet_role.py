@@ -27,7 +27,6 @@ ABSENT = object()
 NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
 FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
 WITH_ID = [{"name": "old", "id": "vm-7"}, {"name": "new"}]
-OTHERS = [{"name": "new"}, {"name": "web02", "attributes": {"cpu": 16}}]
 # Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the
 # role). Those that meet faults come first.
 CASES = {
@@ -38,7 +37,6 @@ CASES = {
     "skip-again": ({}, {"fleet_in_doubt": "skip"}),
     "first": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
     "first-again": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
-    "machines": ({}, {"fleet_application_roles": []}),
     "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
     "ids": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
     "ids-again": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
@@ -51,7 +49,6 @@ CASES = {
 PLANNED = {
     "stop-planned": ({}, {"fleet_in_doubt": "stop"}),
     "skip-planned": ({}, {"fleet_in_doubt": "skip"}),
-    "machines-planned": ({}, {"fleet_virtual_machines": OTHERS}),
 }
 HOSTS = {
     "all": {
@@ -174,17 +171,6 @@ def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
     assert "application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, " in said
     assert told.bodies("first-again") == []
     assert "virtual machines: 0 created, 2 unchanged, 0 in doubt" in told.said("first-again")
-
-
-def test_check_mode_is_the_plan(told):
-    assert told.names("machines") == ["web01", "web02"]
-    said = told.said("machines-planned")
-    assert "virtual machines: 1 to create, 1 differs, 1 not listed\n" in said
-    assert "application roles: 1 to update\n" in said
-    assert re.search(r"  ! web02 .*\n  \+ new\b.*\n  \. 1 recorded and not listed\n", said)
-    assert "attributes.cpu 8 -> 16" in " ".join(told.output.split())
-    assert '"login": true' in told.output
-    assert told.bodies("machines-planned") == []
 
 
 def test_everything_is_attempted_and_failures_are_named_at_the_end(told):

@@ -102,17 +102,6 @@ def test_a_revoked_token_costs_one_token_request_and_fails_no_task(
     assert provider.answers.count(401) <= hosts
 
 
-def test_no_task_fails_when_the_run_directory_is_gone(ansible_once, provider, identity, tmp_path):
-    text, inventory = on_hosts(tmp_path, 3, "first")
-    local = tmp_path / "local"
-    gone = f"    - ansible.builtin.file: {{path: {local}, state: absent}}\n      run_once: true\n"
-    before, after = text.split("  tasks:\n")
-    identity["ANSIBLE_LOCAL_TEMP"] = str(local)
-    run = ansible_once.playbook(f"{before}  tasks:\n{gone}{after}", "-i", inventory, **identity)
-    assert provider.answers == [201] * 3, run.output
-    assert len(provider.granted) == 1
-
-
 def everything(directory: Path) -> bytes:
     """The contents of all files below a directory."""
     return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())

@@ -6,9 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
+import psycopg
 import pytest
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    LedgerAway,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
+    PostgresDatabase,
+)
 from emulator import server
 from ledger.forked import Process, forking
 from ledger.tasks import open_at
@@ -29,6 +40,21 @@ SLOW_ON_POSTGRES = pytest.mark.parametrize(
 def postgres(postgres_server) -> str:
     """The URL of a ledger that does not exist yet, in a schema of its own."""
     return schema_in(postgres_server)
+
+
+@pytest.fixture
+def database(postgres_server):
+    """Return a function that creates a database with the given encoding and returns its URL."""
+
+    def database(encoding: str = "UTF8") -> str:
+        name = f"database_{uuid4().hex}"
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(
+                f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+            )
+        return urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
+
+    return database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -60,6 +86,33 @@ def opened() -> Iterator[Callable[..., Ledger]]:
     yield opened
     for ledger in ledgers:
         ledger.close()
+
+
+@pytest.fixture
+def lose_an_answer(monkeypatch) -> Callable[..., list[Write]]:
+    """Let the answer to a write of a kind be lost once; the list that is returned then has the
+    kind.
+    """
+
+    def lose(kind: Write, is_written: bool = True, before: Callable = bool) -> list[Write]:
+        """`is_written`: or the write itself is lost; `before`: happens before it."""
+        real, lost = PostgresDatabase.write, []
+
+        def losing(self, statements, given):
+            statements = list(statements)
+            if given is not kind or lost or statements[0][0] == sql.CREATE[0]:
+                return real(self, statements, given)
+            lost.append(given)
+            before()
+            if is_written:
+                real(self, statements, given)
+            self._connection.close()
+            raise LedgerAway("the connection is lost")
+
+        monkeypatch.setattr(PostgresDatabase, "write", losing)
+        return lost
+
+    return lose
 
 
 @pytest.fixture(scope="module")

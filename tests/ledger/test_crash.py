@@ -5,11 +5,7 @@ knows, or says that it does not.
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import random
-import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -23,11 +19,9 @@ from emulator import faults
 from ledger.entries import end_leases
 from ledger.tasks import key, list_task, task
 from support.ledgers import entry_of
-from support.running import BIN
 from support.waiting import until
 
 WORK = 0.03  # seconds that the service takes, so that many kills fall within them
-LIST = "infrastructure.services.compute_virtual_machines"
 NAMES = [f"web{number}" for number in range(5)]
 
 
@@ -150,55 +144,4 @@ def test_kills_at_random_moments(location, fork, opened, service, count):
     for some in killed:
         again = list_task(location, some, base_url=service.url, in_doubt="skip", concurrency=3)
         assert {each["outcome"] for each in again["results"]} <= {"accepted", "not_sent", "unknown"}
-    assert agree(opened(location), service, names)["absent"] == 0
-
-
-def kill_playbook(ansible, service, line: list[str], chance: random.Random) -> None:
-    """Start ansible-playbook in a process group of its own and kill the group; forks that left it
-    live on.
-    """
-    before, some = len(service.api.conversation), chance.randint(1, 6)
-    with subprocess.Popen(
-        [BIN / "ansible-playbook", *line],
-        cwd=ansible.directory,
-        env=ansible.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
-        until(lambda: len(service.api.conversation) >= before + some)
-        time.sleep(chance.uniform(0, 0.3))
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-@pytest.mark.parametrize(
-    ("deaths", "location"),
-    [
-        (1, "sqlite"),
-        *(pytest.param(15, kind, marks=pytest.mark.stress) for kind in ("sqlite", "postgres")),
-    ],
-    indirect=["location"],
-)
-def test_playbooks_killed_at_random_moments(ansible_once, location, opened, service, deaths):
-    """Eight machines at once, and again: what was in flight is done or unknown, the rest is created
-    now.
-    """
-    slow_down(service, 0.2)
-    (ansible_once.directory / "ansible.cfg").touch()
-    chance, names = random.Random("playbooks"), []
-    for death in range(deaths):
-        listed = [f"web{death}-{number}" for number in range(8)]
-        names += listed
-        given = {"virtual_machines": [{"name": name} for name in listed], "ledger": location}
-        given |= {"in_doubt": "skip", "concurrency": 8}
-        task = {"name": "Create", LIST: given}
-        play = [{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]
-        (ansible_once.directory / "fleet.json").write_text(json.dumps(play))
-        kill_playbook(ansible_once, service, ["fleet.json"], chance)
-        until(lambda: all_answered(service))
-        end_leases(location)
-        result = ansible_once.playbook(play).result("Create")
-        in_doubt = {each["item"] for each in result["results"] if each["outcome"] == "unknown"}
-        facts = result["ansible_facts"]["compute_virtual_machines"]
-        assert {*facts, *in_doubt} == set(listed)
     assert agree(opened(location), service, names)["absent"] == 0

@@ -149,11 +149,16 @@ def _edit(ledger, form: str, state: str, identifier, changed_at, check_mode: boo
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_entries_are_adopted_settled_corrected_and_forgotten_together(edit, check_mode):
+def test_entries_are_adopted_settled_corrected_and_forgotten_together(
+    edit, monkeypatch, check_mode
+):
+    """In one transaction."""
     done, unknown = Entry(DONE, SENT, {"id": "id-other", "name": "other"}), ENTRIES[UNKNOWN]
     for name, entry in dict(other=done, old=done, lost=unknown, gone=unknown).items():
         put(edit.ledger, key(name), entry)
-    before = states(edit.ledger)
+    before, writes, real = states(edit.ledger), [], edit.ledger.database.write
+    counted = lambda *given: writes.append(given) or real(*given)  # noqa: E731
+    monkeypatch.setattr(edit.ledger.database, "write", counted)
     result = edit(
         adopted("new", cpu="2"),
         adopted("other", cpu=8),
@@ -179,6 +184,7 @@ def test_entries_are_adopted_settled_corrected_and_forgotten_together(edit, chec
     assert {title.split()[1] for title in result["diff"]["after"]} == {*after}
     assert {title.split()[1] for title in result["diff"]["before"]} == {*before}
     assert states(edit.ledger) == (before if check_mode else after)
+    assert len(writes) == (not check_mode)
 
 
 def test_an_edit_is_the_same_again_and_each_one_is_in_the_history(edit):
@@ -327,29 +333,6 @@ def test_one_that_changes_meanwhile_leaves_all_as_they_were(edit, opened, monkey
     assert history(edit.ledger, key("web00")) == []
 
 
-def test_a_file_that_is_used_twice_changes_nothing_that_is_newer(edit):
-    """Filled in with `absent`, then the machine was created: the second use would have it created
-    again.
-    """
-    put(edit.ledger, KEY, ENTRIES[UNKNOWN])
-    rows = read_entries(f"name,state,since\nweb01,absent,{NOW}\n")
-    assert edit(*rows)["names"]["settled_absent"] == ["web01"]
-    for newer in (ENTRIES[DONE], ENTRIES[UNKNOWN], None):
-        before = put(edit.ledger, KEY, newer and newer._replace(changed_at=THEN))
-        told = r"line 2 \(web01\): changed_at: this is about the entry of 2026"
-        with pytest.raises(ServicesError, match=told):
-            edit(*rows)
-        assert entry_of(edit.ledger, KEY) == before
-
-
-def test_a_list_of_wishes_adopts_nothing(edit):
-    """Given to settle by mistake, it would have a fleet that is never created."""
-    told = r"2 invalid items: line 2 \(web01\), line 3 \(web02\).* its id is missing"
-    with pytest.raises(ServicesError, match=told):
-        edit(*read_entries("name,cpu\nweb01,4\nweb02,8\n"))
-    assert states(edit.ledger) == {}
-
-
 def test_what_ledger_info_returns_can_be_given_back(edit):
     """Also a machine that came back under another name, or with an attribute of an odd type."""
     odd = {"id": "i-1", "name": "another", "attributes": {"cpu": "odd", "vm_ram": "4"}}
@@ -378,33 +361,6 @@ def test_an_adopted_machine_is_compared_in_the_fields_that_it_has(edit, service)
     other = task(edit.location, base_url=service.url, name="web02", attributes={"cpu": 5})
     assert "attributes.cpu (5 asked for, 4 recorded)" in str(other["warnings"])
     assert service.api.conversation == []
-
-
-def test_the_next_steps_after_a_doubt_do_what_its_message_says(edit, service):
-    put(edit.ledger, KEY, ENTRIES[UNKNOWN])
-    doubtful = task(edit.location, base_url=service.url)
-    assert (doubtful["failed"], doubtful["outcome"]) == (True, UNKNOWN)
-    assert "it may still appear" in doubtful["msg"]
-    assert "force" not in doubtful["msg"]
-    edit(machine(asset=ASSET))
-    confirmed = task(edit.location, base_url=service.url)
-    assert (confirmed["changed"], confirmed["asset"]["id"]) == (False, "i-1")
-    assert service.api.conversation == []
-    edit(machine(state="absent"))
-    assert task(edit.location, base_url=service.url)["outcome"] == ACCEPTED
-
-
-@SLOW_ON_POSTGRES
-def test_ten_thousand_are_one_transaction(edit, monkeypatch):
-    entries = [adopted(f"vm{number:05}", cpu="4", ip="192.0.2.1") for number in range(10_000)]
-    writes, real = [], edit.ledger.database.write
-    monkeypatch.setattr(
-        edit.ledger.database, "write", lambda *given: writes.append(given) or real(*given)
-    )
-    assert edit(*entries)["counts"]["adopted"] == 10_000
-    assert edit(*entries)["counts"]["unchanged"] == 10_000
-    assert len(writes) == 1
-    assert entry_of(edit.ledger, key("vm09999")).asset["attributes"]["cpu"] == 4
 
 
 def test_the_module_edits_by_options_and_files_and_says_by_name_what_it_did(ansible):

@@ -19,8 +19,9 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ledger.entries import execute, listed, put, put_all, states
 from ledger.forked import Process, forking
-from ledger.tasks import key, open_at, task
+from ledger.tasks import key, list_task, open_at, task
 from support.ledgers import entry_of
+from support.wire import answer, running
 
 # Takes from the task root's ability to ignore permissions, so that they apply to it.
 AS_ANYBODY = (
@@ -236,18 +237,23 @@ def test_a_ledger_that_disappears_during_a_loop_is_noticed_before_the_next_reque
     assert count - in_doubt <= len(service.api.conversation) <= count
 
 
-def test_two_names_of_one_file_are_one_ledger(tmp_path, fork, service):
-    path, link = str(tmp_path / "ledger.db"), tmp_path / "link.db"
-    link.symlink_to(path)
-    task(path, base_url=service.url, name="first")
-    with (
-        fork("loop", path, service.url, 10) as first,
-        fork("loop", str(link), service.url, 10) as second,
-    ):
-        results = [*first.results(), *second.results()]
-    assert len(service.api.conversation) == 11
-    assert [result["outcome"] for result in results].count("accepted") == 10
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["ledger.db", "link.db"]
+@pytest.mark.parametrize("how", ["a task", "a list"])
+def test_a_ledger_that_is_gone_when_the_answer_comes_takes_nothing_from_the_result(tmp_path, how):
+    path = tmp_path / "ledger.db"
+
+    def choose(_request):
+        path.rename(tmp_path / "gone.db")
+        return answer(201, {"id": "vm-1", "name": "web01"})
+
+    with running(choose) as service:
+        if how == "a task":
+            result = item = task(str(path), base_url=service.url)
+        else:
+            result = list_task(str(path), ["web01"], base_url=service.url)
+            (item,) = result["results"]
+    assert (item["outcome"], item["asset"]["id"], result["failed"]) == ("accepted", "vm-1", True)
+    assert "could not be recorded" in item["msg"]
+    assert "was removed or replaced" in item["msg"]
 
 
 @pytest.mark.parametrize("mode", [None, 0o660])

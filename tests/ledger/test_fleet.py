@@ -1,5 +1,5 @@
-"""A fleet as an inventory: one request per host, none when it is created again, however many share
-the work.
+"""Lists that two ansible-runners work on at once: one request for each machine, none when they are
+created again.
 """
 
 from __future__ import annotations
@@ -8,17 +8,7 @@ import json
 import subprocess
 from pathlib import Path
 
-import yaml
-from support.fleets import play_of_hosts
 from support.running import BIN
-
-ATTRIBUTES = {"cpu": 4, "team": "web"}
-
-
-def inventory(hosts: list[str]) -> str:
-    """Return an inventory like the one of the guide "Create a fleet"."""
-    variables = {"virtual_machine_attributes": ATTRIBUTES}
-    return yaml.safe_dump({"fleet": {"hosts": {host: {} for host in hosts}, "vars": variables}})
 
 
 def created(service) -> list[str]:
@@ -26,22 +16,18 @@ def created(service) -> list[str]:
     return sorted(json.loads(entry.as_dict()["body"])["name"] for entry in service.api.conversation)
 
 
-def shard(ansible, directory: Path, hosts: list[str], ledger: str) -> subprocess.Popen:
+def shard(ansible, directory: Path, names: list[str], ledger: str) -> subprocess.Popen:
     """Start an ansible-runner of its own, as AWX does for each slice of a job."""
-    for name, text in {
-        "inventory/fleet.yml": inventory(hosts),
-        "env/envvars": json.dumps(
-            ansible.environment(
-                INFRASTRUCTURE_SERVICES_LEDGER=ledger,
-                ANSIBLE_INVENTORY=None,
-                ANSIBLE_CALLBACKS_ENABLED=None,
-            )
-        ),
-        "project/site.yml": play_of_hosts(fleet_concurrency=len(hosts)),
+    listed = {"fleet_virtual_machines": [{"name": name} for name in names], "fleet_ledger": ledger}
+    play = {"hosts": "localhost", "gather_facts": False, "roles": ["infrastructure.services.fleet"]}
+    own = ansible.environment(ANSIBLE_INVENTORY=None, ANSIBLE_CALLBACKS_ENABLED=None)
+    for name, content in {
+        "env/envvars": own,
+        "project/site.yml": [{**play, "vars": {**listed, "fleet_concurrency": len(names)}}],
     }.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(json.dumps(content))
     return subprocess.Popen(
         [BIN / "ansible-runner", "run", directory, "--playbook", "site.yml"],
         env=ansible.environment(),

@@ -4,7 +4,6 @@ databases.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,10 +11,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
-    postgresql,
-    recording,
-)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
@@ -24,7 +20,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     INTENT,
     UNKNOWN,
     Entry,
-    LedgerAway,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ledger.entries import edited, history, put, states
@@ -187,12 +182,6 @@ def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, s
     assert states(ledger) == {"doubt": DONE}
 
 
-@pytest.mark.parametrize("given", [7, "7"])
-def test_an_id_may_be_a_number(run, ledger, given):
-    put(ledger, key(), Entry(DONE, SENT, {"id": 7, **SENT}))
-    assert run(id=given)["changed"] is False
-
-
 @pytest.mark.parametrize("how", ["a task", "a list"])
 def test_who_comes_second_records_nothing(run, ledger, monkeypatch, how):
     """A task is planned anew and finds it; an item of a list says that another task has it."""
@@ -213,40 +202,18 @@ def test_who_comes_second_records_nothing(run, ledger, monkeypatch, how):
 
 @pytest.mark.parametrize("lost", ["before the commit", "after it", "and another was first"])
 def test_a_write_whose_answer_was_lost_is_recorded_once(
-    postgres, opened, service, monkeypatch, lost
+    postgres, opened, service, lose_an_answer, lost
 ):
     """What took effect is known by the revision, and a row says so only of what did."""
     given = {"base_url": service.url, **GIVEN}
-    real, times = postgresql.PostgresDatabase.write, []
     ledger = opened(postgres, base_url=service.url)
 
-    def losing(self, statements, kind):
-        statements = [*statements]
-        if times or kind is not Write.BEGIN:
-            return real(self, statements, kind)
-        times.append(kind)
+    def before() -> None:
         if lost == "and another was first":
             assert task(postgres, **given)["changed"]
-        if lost == "after it":
-            real(self, statements, kind)
-        raise LedgerAway("the connection is lost")
 
-    monkeypatch.setattr(postgresql.PostgresDatabase, "write", losing)
+    times = lose_an_answer(Write.BEGIN, lost == "after it", before)
     result = task(postgres, **given)
     assert times == [Write.BEGIN]
     assert (result["changed"], result["asset"]["id"]) == (lost != "and another was first", ID)
     assert len(history(ledger, key())) == 1
-
-
-def test_two_equal_lists_at_once_record_each_machine_once(run, ledger):
-    machines = [{"name": f"web{number}", "id": f"id-{number}"} for number in range(24)]
-    with ThreadPoolExecutor(2) as pool:
-        lists = [pool.submit(run, *given) for given in (machines, machines[::-1])]
-        items = [item for each in lists for item in each.result()["results"]]
-    for name in (machine["name"] for machine in machines):
-        same = [item for item in items if item["item"] == name]
-        assert sorted(item["changed"] for item in same) == [False, True]
-        for item in same:
-            assert not item["failed"] or "another task began to work on it" in item["msg"]
-        assert len(history(ledger, key(name))) == 1
-    assert run(*machines)["changed"] is False

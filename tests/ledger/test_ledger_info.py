@@ -17,12 +17,10 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     UNKNOWN,
     Entry,
 )
-from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import end_leases, execute, listed, put, put_all
 from ledger.tasks import key, task
 from support import CREATE, UPDATE
 
-MODULE = "infrastructure.services.ledger_info"
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 ENTRY = Entry(DONE, {"name": "x"}, {"id": "1"}, OLD, OLD, "me@here", "run-1")
 FLEET = {
@@ -216,46 +214,3 @@ def test_entries_that_the_database_can_tell_do_not_match_are_not_read(info):
         info.location, "UPDATE infrastructure_services_entry SET sent = 'x' WHERE state = 'done'"
     )
     assert "app01" in names_of(info(states=["in_doubt"])["entries"])
-
-
-@pytest.mark.stress
-@SLOW_ON_POSTGRES
-def test_a_hundred_thousand_entries_are_filtered_in_under_a_second(info):
-    body = {"name": "x" * 100, "attributes": {"text": "y" * 300}}
-    put_all(
-        info.ledger, {key(f"vm{number:06}"): Entry(DONE, body, body) for number in range(100_000)}
-    )
-    started = time.process_time()
-    assert len(info(states=["in_doubt"])["entries"]) == 3
-    assert time.process_time() - started < 1
-
-
-def test_the_module_reads_the_given_ledger_and_creates_no_file(ansible):
-    def files() -> dict:
-        return {file.name: file.read_bytes() for file in ansible.directory.glob("*.db*")}
-
-    def run(*tasks: dict) -> list[dict]:
-        named = [
-            {"name": f"task {number}", "ignore_errors": True, **each}
-            for number, each in enumerate(tasks)
-        ]
-        play = {"hosts": "localhost", "gather_facts": False, "tasks": named}
-        done = ansible.playbook(json.dumps([play]) + "\n").ok()
-        return [done.result(each["name"]) for each in named]
-
-    path, none = (f"{ansible.directory}/{name}.db" for name in ("ledger", "none"))
-    create = "infrastructure.services.compute_virtual_machine"
-    missing, _created = run({MODULE: {"ledger": none}}, {create: {"name": "web01", "ledger": path}})
-    assert (missing["entries"], missing["exists"]) == ([], False)
-    before = files()
-    assert set(before) == {"ledger.db"}
-    found, empty, relative = run(
-        {MODULE: {"ledger": path, "names": ["web*"], "history": True}},
-        {MODULE: {"ledger": ""}},
-        {MODULE: {"ledger": "ledger.db"}},
-    )
-    assert [row["to_state"] for entry in found["entries"] for row in entry["history"]] == [DONE]
-    assert files() == before
-    for failed in (empty, relative):
-        assert (failed["failed"], failed["outcome"]) == (True, "not_sent")
-    assert "$PWD/fleet.db in a variable" in relative["msg"]

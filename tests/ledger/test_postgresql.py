@@ -5,15 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import signal
-import subprocess
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -34,29 +28,14 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     LedgerError,
 )
 from emulator import faults
-from ledger.entries import end_leases, execute, history, put, states
-from ledger.tasks import key, list_task, open_at, task
-from ledger.test_together import created, crowd
+from ledger.entries import end_leases, execute, history, put
+from ledger.tasks import key, open_at, task
+from ledger.test_together import created
 from support.databases import Server, private_server
 from support.ledgers import entry_of
 
 ENTRY = Entry(DONE, {"name": "web01"}, {"id": "1"})
 SESSION = "SELECT pg_backend_pid()"
-
-
-@pytest.fixture
-def database(postgres_server):
-    """Return a function that creates a database with the given encoding and returns its URL."""
-
-    def database(encoding: str = "UTF8") -> str:
-        name = f"database_{uuid4().hex}"
-        with psycopg.connect(postgres_server, autocommit=True) as connection:
-            connection.execute(
-                f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
-            )
-        return urlsplit(postgres_server)._replace(path=f"/{name}").geturl()
-
-    return database
 
 
 def backend(ledger) -> int:
@@ -65,33 +44,17 @@ def backend(ledger) -> int:
     return row[0]
 
 
-# Where the answer to a write is lost, or the write itself: the database has committed it or not.
-LOST = ("after the commit", "before the commit")
-
-
-@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("is_written", [True, False], ids=["written", "lost"])
 @pytest.mark.parametrize("write", [Write.BEGIN, Write.OUTCOME])
 @pytest.mark.parametrize("fault", [None, {"kind": "status", "status": 403}])
 def test_a_write_whose_answer_is_lost_is_neither_lost_nor_written_twice(
-    postgres, opened, service, monkeypatch, write, lost, fault
+    postgres, opened, service, lose_an_answer, write, is_written, fault
 ):
     """The revision shows whether it was committed."""
     opened(postgres)
     if fault:
         service.api.add_fault(faults.parse(fault))
-    real, times = postgresql.PostgresDatabase.write, []
-
-    def losing(self, statements, kind):
-        statements = list(statements)
-        if kind is not write or times or statements[0][0] == sql.CREATE[0]:
-            return real(self, statements, kind)
-        times.append(kind)
-        if lost == "after the commit":
-            real(self, statements, kind)
-        self._connection.close()
-        raise LedgerAway("the connection is lost")
-
-    monkeypatch.setattr(postgresql.PostgresDatabase, "write", losing)
+    times = lose_an_answer(write, is_written)
     result = task(postgres, base_url=service.url, retries=0)
     assert times == [write]
     assert result["outcome"] == ("rejected" if fault else "accepted")
@@ -104,22 +67,11 @@ def test_a_write_whose_answer_is_lost_is_neither_lost_nor_written_twice(
 
 
 def test_an_outcome_whose_answer_is_lost_is_recorded_where_its_entry_is_gone(
-    postgres, opened, service, monkeypatch
+    postgres, opened, service, lose_an_answer
 ):
     """As after a failover that loses rows; its row in the history does not show an entry."""
     ledger = opened(postgres, base_url=service.url)
-    real, times = postgresql.PostgresDatabase.write, []
-
-    def losing(self, statements, kind):
-        statements = list(statements)
-        if kind is not Write.OUTCOME or times:
-            return real(self, statements, kind)
-        times.append(kind)
-        put(ledger, key(), None)
-        real(self, statements, kind)
-        raise LedgerAway("the connection is lost")
-
-    monkeypatch.setattr(postgresql.PostgresDatabase, "write", losing)
+    lose_an_answer(Write.OUTCOME, before=lambda: put(ledger, key(), None))
     result = task(postgres, base_url=service.url)
     assert result["outcome"] == "accepted"
     assert "its entry was gone when the request ended" in result["warnings"][0]
@@ -396,99 +348,3 @@ def test_a_host_that_is_not_loopback_needs_tls_unless_the_url_says_otherwise(mon
         with pytest.raises(Refused):
             open_at(url)
         assert asked.get("sslmode") == mode, url
-
-
-@pytest.fixture(params=["transaction", "session"])
-def pooled(request, database) -> Iterator[str]:
-    """The URL of a ledger behind PgBouncer, whose transactions share one connection to the server."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if not program:
-        pytest.fail("PgBouncer is missing: apt-get install pgbouncer")
-    url = urlsplit(database())
-    name, host = url.path[1:], url.query.partition("host=")[2]
-    size = 1 if request.param == "transaction" else 40
-    with tempfile.TemporaryDirectory(prefix="pgbouncer-") as directory:
-        os.chmod(directory, 0o777)  # it refuses to run as root
-        Path(directory, "users.txt").write_text('"postgres" ""\n')
-        Path(directory, "pgbouncer.ini").write_text(
-            f"[databases]\n{name} = host={host} user=postgres\n[pgbouncer]\nlisten_addr =\n"
-            f"listen_port = 6432\nunix_socket_dir = {directory}\nauth_type = trust\n"
-            f"auth_file = {directory}/users.txt\npool_mode = {request.param}\n"
-            f"default_pool_size = {size}\n"
-        )
-        line = [program, f"{directory}/pgbouncer.ini"]
-        if os.geteuid() == 0:
-            line += ["-u", Path(host).owner()]
-        with subprocess.Popen(
-            line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            deadline = time.monotonic() + 10
-            while not Path(directory, ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            yield f"postgresql://postgres@/{name}?host={directory}&port=6432"
-            process.kill()
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize("again", range(10))
-def test_behind_a_pooler_nothing_is_created_twice(pooled, fork, service, again):
-    names = [f"web{number}" for number in range(15)]
-    with (
-        fork("create_all", pooled, service.url, names) as first,
-        fork("create_all", pooled, service.url, names) as second,
-    ):
-        assert first.result()
-        assert second.result()
-    assert created(service) == sorted(names)
-    said = crowd(fork, pooled, service, 20, "many")
-    assert sorted(each["outcome"] for each in said) == ["accepted"] + ["not_sent"] * 19
-    again = list_task(pooled, names, base_url=service.url)
-    assert again["changed"] is False
-
-
-GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/postgresql.rst"
-
-
-@pytest.fixture
-def team(database):
-    """Return a function that runs statements as an administrator, one that opens a role's URL, and
-    a new role's name.
-
-    In the statements `web` stands for that name: roles are shared by all databases of the server.
-    """
-    url, name = database(), f"web{uuid4().hex}"
-
-    def administrate(statements: str) -> None:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(re.sub(r"\bweb(?![0-9a-f])", name, statements))
-
-    def as_role(role: str, schema: str) -> str:
-        found = urlsplit(url)
-        host = found.netloc.rpartition("@")[2]
-        query = f"{found.query}&options=-csearch_path%3D{schema}"
-        return found._replace(netloc=f"{role}@{host}", query=query).geturl()
-
-    yield administrate, as_role, name
-    for role in ("web_plan", "web"):
-        administrate(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
-
-
-def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
-    administrate, as_role, name = team
-    (statements,) = re.findall(
-        r":caption: administrator\.sql\n\n((?:    .+\n)+)", GUIDE.read_text(encoding="utf-8")
-    )
-    administrate(statements)
-    put(opened(as_role(name, name)), key(name), ENTRY)
-    assert len(states(opened(as_role(f"{name}_plan", name), read_only=True))) == 1
-    with pytest.raises(LedgerError, match="permission denied for schema public"):
-        opened(as_role(name, "public"))
-
-
-def test_a_role_that_cannot_create_tables_is_told_so(team, opened):
-    administrate, as_role, name = team
-    administrate(
-        "CREATE ROLE web LOGIN; CREATE ROLE web_plan; CREATE SCHEMA team; GRANT USAGE ON SCHEMA team TO web"
-    )
-    with pytest.raises(LedgerError, match=r": permission denied for schema team$"):
-        opened(as_role(name, "team"))

@@ -1,4 +1,4 @@
-"""The steps of the ledger (ARCHITECTURE.md), each at a time that the test sets, on both databases."""
+"""The steps of the ledger (docs/architecture.md), each at a time that the test sets, on both databases."""
 
 from __future__ import annotations
 
@@ -129,12 +129,6 @@ def test_nobody_else_works_on_an_entry_while_its_lease_runs(at, now, runs):
         assert not removed(later)
 
 
-def test_a_lease_that_has_ended_may_be_settled(at):
-    begun(at(100))
-    assert removed(at(100 + LEASE))
-    assert entry_of(at(100 + LEASE), KEY) is None
-
-
 def test_a_renewal_needs_a_lease_that_runs_and_gives_a_new_revision(at):
     intent = begun(at(100))
     again = renewed(at(200), intent)
@@ -174,12 +168,6 @@ def test_an_outcome_never_replaces_the_entry_of_another_task(at, outcome):
     assert {row.outcome for row in rows} == {outcome}
 
 
-def test_a_rejected_creation_leaves_no_entry(at):
-    ledger = at(100)
-    assert finished(ledger, begun(ledger), "rejected")
-    assert entry_of(ledger, KEY) is None
-
-
 @pytest.mark.parametrize(
     ("rows", "is_refused"),
     [
@@ -208,12 +196,6 @@ def test_an_approval_is_good_for_one_effect_on_each_asset(at, rows, is_refused):
 def _plan(ledger: Ledger):
     found = ledger.find(KEY.resource, [KEY.name], with_rows=True)
     return found.serial, found.last_rows
-
-
-def test_a_ledger_belongs_to_the_service_of_its_first_write(at):
-    assert begun(at(100))
-    with pytest.raises(LedgerError, match=r"belongs to the service https://service\.example\.com"):
-        at(100, "https://other.example.com")
 
 
 def test_the_url_of_the_service_changes_while_no_request_may_be_in_flight(at):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,11 +14,9 @@ from pathlib import Path
 
 import pytest
 from ledger.entries import end_leases, put, states
-from ledger.swept import SWEPT
 from ledger.tasks import key
 from ledger.test_crash import machines
 from ledger.test_move import ENTRY, moved, states_of
-from support.running import BIN, Run
 
 pytestmark = pytest.mark.stress
 
@@ -28,31 +25,15 @@ CALLS = {
     "openat": ("EMFILE", "EIO", "ENOSPC", "EDQUOT"),
     "pread64": ("EIO",),
     "pwrite64": ("EIO", "ENOSPC", "EDQUOT"),
-    "write": ("EIO", "ENOSPC", "EDQUOT"),
     "fdatasync": ("EIO", "ENOSPC", "EDQUOT"),
     "fsync": ("EIO", "ENOSPC", "EDQUOT"),
     "ftruncate": ("EIO", "ENOSPC"),
     "fcntl": ("EIO",),
     "newfstatat": ("EIO", "EACCES"),
     "unlink": ("EIO",),
-    "unlinkat": ("EIO",),
-    "renameat": ("EIO", "ENOSPC", "EDQUOT"),
 }
+ALWAYS = ("openat", "pwrite64", "fdatasync")  # SQLite makes these calls in each version
 ASKED_BY_PYTHON = "newfstatat"  # of any file, to import what it has not yet
-OF_LEDGER = tuple(call for call in CALLS if call not in ("write", "unlinkat", "renameat"))
-OF_PLAYBOOK = {"fdatasync": "EIO", "pwrite64": "ENOSPC", "renameat": "EIO"}
-ENDS_OF_FILES = ("db", "db-journal", "json", "html", "xml")
-LIST = """
-- hosts: localhost
-  gather_facts: false
-  tasks:
-    - infrastructure.services.compute_virtual_machines:
-        virtual_machines: [{{name: {name}-0}}, {{name: {name}-1}}, {{name: {name}-2}}]
-        ledger: '{{{{ playbook_dir }}}}/{name}.db'
-        report: {name}.json
-        max_unknown: 0
-        retries: 0
-"""
 
 
 @contextmanager
@@ -64,15 +45,6 @@ def traced(pid: int, log: Path, *options: str) -> Iterator[None]:
         os.kill(pid, signal.SIGUSR1)
         yield
         strace.communicate()
-
-
-def require_counted(what: str, call: str, count: int) -> None:
-    """Raise AssertionError unless about as many calls failed as docs/reliability.md says, none if
-    that says none.
-    """
-    print("SWEPT", what, call, count)
-    known = SWEPT[what].get(call, 0)
-    assert known / 2 <= count <= known * 2, "tests/ledger/swept.py says how many there are"
 
 
 def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") -> dict:
@@ -119,7 +91,7 @@ def sweep(
     return rows
 
 
-@pytest.mark.parametrize("call", OF_LEDGER)
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", ["new", "existing"])
 def test_a_creation(kind, call, tmp_path, fork, opened, service):
     def begin(name: str) -> tuple:
@@ -157,13 +129,13 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
             assert again["outcome"] == "accepted"
 
     in_doubt: list[str] = []
-    require_counted(f"a creation, {kind} ledger", call, sweep(fork, tmp_path, call, begin, check))
+    assert sweep(fork, tmp_path, call, begin, check) or call not in ALWAYS
     assert (
         len(in_doubt) <= 4
     )  # when the directory is synced, or SQLite's locks are released, after the commit
 
 
-@pytest.mark.parametrize("call", OF_LEDGER)
+@pytest.mark.parametrize("call", CALLS)
 def test_a_move(call, tmp_path, fork, opened):
     def places(name: str) -> tuple[str, str]:
         return str(tmp_path / f"{name}.db"), str(tmp_path / f"{name}-new.db")
@@ -182,54 +154,4 @@ def test_a_move(call, tmp_path, fork, opened):
         assert states_of(*places(name)) == ["moved", "in use"]
         assert len(states(opened(places(name)[1]))) == 3
 
-    require_counted("a move", call, sweep(fork, tmp_path, call, begin, check))
-
-
-@pytest.mark.parametrize("call", OF_PLAYBOOK)
-def test_a_list_of_a_playbook_with_a_report(call, ansible_once, service):
-    """As users run it: the calls on the files of the ledger and of the report, in whichever process
-    they are.
-    """
-    log = ansible_once.directory / "strace"
-
-    def ran(name: str, inject: str) -> Run:
-        files = [
-            ansible_once.directory / f"{name}.{end}" for end in ENDS_OF_FILES if call != "renameat"
-        ]  # ours are all
-        (ansible_once.directory / "playbook.yml").write_text(LIST.format(name=name))
-        options = [
-            "-f",
-            "--seccomp-bpf",
-            "-o",
-            log,
-            *(f"--trace-path={file}" for file in files),
-            f"--trace={call}",
-        ]
-        line = [
-            *options,
-            *([f"--inject={call}:{inject}"] if inject else []),
-            BIN / "ansible-playbook",
-            "playbook.yml",
-        ]
-        return ansible_once.command(shutil.which("strace"), *map(str, line))
-
-    def check(name: str, first: Run) -> None:
-        assert "Traceback" not in first.output, first.output
-        (result,) = [line["result"] for line in first.results]
-        again = ran(name, "")
-        there = machines(service)
-        assert all(len(there.get(f"{name}-{number}", [])) <= 1 for number in range(3)), (
-            first.output,
-            again.output,
-        )
-        assert len(again.results) == 1, again.output
-        outcomes = [each["outcome"] for each in again.results[0]["result"]["results"]]
-        if not result.get("failed"):
-            assert outcomes == ["not_sent"] * 3
-
-    check("dry", ran("dry", ""))
-    ran("counted", "")
-    count = len(re.findall(rf"\b{call}\(", log.read_text()))
-    for number in range(1, count + 1):
-        check(f"run-{number}", ran(f"run-{number}", f"error={OF_PLAYBOOK[call]}:when={number}"))
-    require_counted("a list of a playbook", call, count)
+    assert sweep(fork, tmp_path, call, begin, check) or call not in ALWAYS

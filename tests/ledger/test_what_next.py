@@ -1,157 +1,68 @@
-"""What a message proposes as the next step works: it depends on whether there is a ledger, and on
-what it records.
-"""
+"""The next step that a message proposes depends on whether there is a ledger, and where it is."""
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import subprocess
 
 import pytest
-from support.databases import schema_in
-from support.running import BIN
+from ledger.tasks import list_task, task
+from support.running import Ansible
+from support.wire import Last, running
 
-CREATE = "infrastructure.services.compute_virtual_machine"
 ANOTHER = "Look for it on the service: sent again, it may exist twice."
 SETTLE = (
     "The ledger does not send it again until it is settled. Look again later: it may still"
     " appear. For the commands, run: "
 )
 IN_DOUBT = "ansible-playbook infrastructure.services.in_doubt"
+VARIABLE = "INFRASTRUCTURE_SERVICES_LEDGER="
 
 
-URLS = ("postgresql", "with a password")
-LEDGERS = {"none": "", "file": "ledger.db", "file with spaces": "ledger of us.db"}
-
-
-def task(name: str, ledger: str, **options) -> dict:
-    """Return a task that creates a machine, whose name is the last word of its own."""
-    given = {"name": name.rpartition(" ")[2], "retries": 0, "ledger": ledger, **options}
-    return {"name": name, CREATE: given, "ignore_errors": True}
-
-
-@pytest.fixture(scope="module")
-def failed(ansible_in, running_service, postgres_server, tmp_path_factory):
-    """Lose the answer to each creation of a play, and return Ansible's commands and the results of
-    its tasks.
-    """
-    ansible = ansible_in(tmp_path_factory.mktemp("what-next"))
-    running_service.reset()
-    running_service.fault(kind="drop", when="after", count=0)
-    tasks, here = [], f"{ansible.directory}/"
-    hidden = schema_in(f"{postgres_server}&password=secret-of-us")
-    urls = {"postgresql": schema_in(postgres_server), "with a password": hidden}
-    files = {kind: ledger and here + ledger for kind, ledger in LEDGERS.items()}
-    for number, (kind, ledger) in enumerate({**files, **urls}.items()):
-        tasks.append(task(f"{kind}: create web{number}", ledger))
-        if ledger:
-            tasks.append(task(f"{kind}: again web{number}", ledger))
-    tasks.append(task("forced web9", f"{here}ledger.db", force=True))
-    tasks.append(
-        {
-            "name": "list",
-            "ignore_errors": True,
-            "vars": {"ansible_connection": "local"},  # elsewhere a list with a ledger is refused
-            f"{CREATE}s": {
-                "virtual_machines": [{"name": "web8"}],
-                "retries": 0,
-                "ledger": f"{here}ledger.db",
-            },
-        }
-    )
-    play = {"hosts": "localhost", "gather_facts": False, "tasks": tasks}
-    run = ansible.playbook(json.dumps([play]) + "\n")
-    running_service.reset()
-    return (
-        ansible,
-        {line["task"]: line["result"] for line in run.results if line["kind"] != "item"},
-        urls,
-    )
-
-
-@pytest.mark.parametrize(("number", "kind"), list(enumerate([*LEDGERS, *URLS])))
-def test_after_a_lost_answer_the_message_says_what_rerunning_does(failed, number, kind):
-    ansible, results, urls = failed
-    path = shlex.quote(f"{ansible.directory}/{LEDGERS.get(kind)}")
-    expected = {
-        "none": ANOTHER,
-        "file": f"{SETTLE}{IN_DOUBT} -e ledger={path}",
-        "file with spaces": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={path} {IN_DOUBT}",
-        "postgresql": f"{SETTLE}INFRASTRUCTURE_SERVICES_LEDGER={shlex.quote(urls['postgresql'])} {IN_DOUBT}",
-        "with a password": f"{SETTLE}{IN_DOUBT}",
-    }[kind]
-    first = results[f"{kind}: create web{number}"]
-    assert first["outcome"] == "unknown"
-    assert first["msg"].partition(" was created. ")[2].removeprefix(f"{ANOTHER} ") == expected
-    if kind != "none":
-        assert results[f"{kind}: again web{number}"]["msg"].endswith(expected.removeprefix(SETTLE))
-
-
-def pasted(command: str, ansible, **variables: str) -> subprocess.CompletedProcess:
-    """Run a command in the shell of a user."""
-    environment = ansible.environment(PATH=f"{BIN}:{os.environ['PATH']}", **variables)
-    return subprocess.run(
-        command,
-        shell=True,
-        cwd=ansible.directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.matrix
 @pytest.mark.parametrize(
-    ("number", "kind"),
+    ("kind", "command"),
     [
-        pytest.param(1, "file", marks=pytest.mark.matrix),
-        (2, "file with spaces"),
-        pytest.param(3, "postgresql", marks=pytest.mark.matrix),
-        (4, "with a password"),
+        ("ledger.db", "{command} -e ledger={location}"),
+        ("ledger of us.db", "{variable}{quoted} {command}"),
+        ("postgresql", "{variable}{quoted} {command}"),
+        ("with a password", "{command}"),  # which no command line has
     ],
 )
-def test_a_pasted_command_finds_the_ledger_and_so_do_those_that_it_shows(failed, number, kind):
-    ansible, results, urls = failed
-    command = results[f"{kind}: create web{number}"]["msg"].rpartition("For the commands, run: ")[2]
-    variable = {"INFRASTRUCTURE_SERVICES_LEDGER": urls[kind]} if kind == "with a password" else {}
-    done = pasted(command, ansible, **variable)
-    assert f"web{number}" in done.stdout
-    (remove,) = [
-        line
-        for line in done.stdout.splitlines()
-        if f'"name": "web{number}"' in line.replace('\\"', '"') and "absent" in line
-    ]
-    done = pasted(remove.strip().strip('",'), ansible, **variable)
-    assert '"changed": true' in done.stdout, done.stdout + done.stderr
+@pytest.mark.parametrize("how", ["a task", "a list"])
+def test_after_a_lost_answer_the_message_has_the_command_that_finds_the_ledger(
+    tmp_path, request, kind, command, how
+):
+    location = str(tmp_path / kind)
+    if not kind.endswith(".db"):
+        location = request.getfixturevalue("postgres")
+        location += "&password=secret-of-us" if "password" in kind else ""
+    words = {"variable": VARIABLE, "command": IN_DOUBT, "quoted": shlex.quote(location)}
+    expected = command.format(**words, location=location)
+    with running(lambda _sent: Last()) as service:
+        run = {"base_url": service.url, "retries": 0}
+        for number in range(2):
+            if how == "a task":
+                result = task(location, **run)
+            else:
+                (result,) = list_task(location, ["web01"], **run)["results"]
+            assert result["outcome"] == "unknown"
+            assert result["msg"].endswith(f"{SETTLE}{expected}"), number
+        assert len(service.sent) == 1
 
 
-def test_a_command_without_the_variable_that_it_needs_says_which(failed):
-    ansible, results, _urls = failed
-    done = pasted(results["with a password: create web4"]["msg"].rpartition("run: ")[2], ansible)
-    assert done.returncode == 2
-    assert "INFRASTRUCTURE_SERVICES_LEDGER" in done.stdout + done.stderr
-
-
-def test_each_machine_of_a_list_says_so_too(failed):
-    ansible, results, _urls = failed
-    (machine,) = results["list"]["results"]
-    assert machine["msg"].endswith(f"{SETTLE}{IN_DOUBT} -e ledger={ansible.directory}/ledger.db")
+def test_without_a_ledger_the_message_says_what_rerunning_does(collections, tmp_path):
+    create = {"name": "web01", "retries": 0, "ledger": ""}
+    with running(lambda _sent: Last()) as service:
+        ansible = Ansible(tmp_path, collections, service.url, "local")
+        one = {"name": "Create", "infrastructure.services.compute_virtual_machine": create}
+        result = ansible.tasks([one]).result("Create")
+    assert result["msg"].endswith(f" was created. {ANOTHER}")
 
 
 def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without/requests.py").write_text("raise ImportError", encoding="utf-8")
-    failed = ansible_once.tasks(
-        f"""
-- name: Create
-  {CREATE}s:
-    virtual_machines: [{{name: web01}}]
-    ledger: "{{{{ playbook_dir }}}}/ledger.db"
-""",
-        PYTHONPATH=str(tmp_path / "without"),
-    ).result("Create")
+    given = {"virtual_machines": [{"name": "web01"}], "ledger": "{{ playbook_dir }}/ledger.db"}
+    task = {"name": "Create", "infrastructure.services.compute_virtual_machines": given}
+    failed = ansible_once.tasks([task], PYTHONPATH=str(tmp_path / "without")).result("Create")
     assert "has no requests; run there: " in failed["msg"]
     assert failed["outcome"] == "not_sent"

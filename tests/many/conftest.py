@@ -95,7 +95,6 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         play: str = PLAY,
         arguments: tuple = (),
         environment: dict | None = None,
-        pipe: int | None = None,
         **more,
     ) -> Run:
         number = len(started)
@@ -123,8 +122,8 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
                 cwd=tmp_path,
                 env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
-                stdout=pipe or output,
-                stderr=pipe or errors,
+                stdout=output,
+                stderr=errors,
                 start_new_session=True,
             )
         started.append(Run(process, *files))

@@ -143,3 +143,4 @@ def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp
     run(60).end()
     rows = report_in(tmp_path)["results"]
     assert {"not_sent", "unknown"} <= {row["outcome"] for row in rows}
+    assert set(service.created.values()) == {1}

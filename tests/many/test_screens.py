@@ -7,13 +7,11 @@ On stdout with Ansible's own callback; on stderr with one that prints a document
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 from many.conftest import Run
-from support.ledgers import states
 
 DOCUMENT = '''
 import json
@@ -161,35 +159,3 @@ def test_progress_is_shown_while_a_list_is_running(start, service):
     run.end()
     assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, ", run.errors)
     assert "virtual machines: 60 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.printed
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize(
-    ("forced", "expected"),
-    [("1", "\x1b[1;34m + vm0 cpu 4\x1b[0m"), ("0", "virtual machines: 1 to create + vm0 cpu 4")],
-)
-def test_lines_have_the_colors_of_ansible_if_somebody_sees_them(start, forced, expected):
-    """Those of stdout depend on whether it is a terminal, which ANSIBLE_FORCE_COLOR overrides."""
-    colors = {"ANSIBLE_FORCE_COLOR": forced, "ANSIBLE_COLOR_OK": "bright blue"}
-    run = start(1, arguments=("--check",), environment=colors)
-    run.end()
-    assert expected in " ".join(run.printed.split())
-    assert ("\x1b" in run.printed) is (forced == "1")
-
-
-@pytest.mark.matrix
-def test_a_run_ends_when_nobody_reads_what_it_says_any_more(start, service, tmp_path):
-    """As with `2>&1 | head -n 2`: the thread of Ansible that receives results ends with any line it
-    cannot write.
-    """
-    service.seconds = 0.5
-    reader, writer = os.pipe()
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db"), "PYTHONUNBUFFERED": ""}
-    run = start(150, arguments=("-v",), environment=environment, pipe=writer)
-    os.close(writer)
-    with open(reader, encoding="utf-8") as read:
-        for _line in range(2):
-            read.readline()
-    run.end()
-    assert sum(service.created.values()) == 150
-    assert states(str(tmp_path / "l.db")) == {f"vm{number}": "done" for number in range(150)}

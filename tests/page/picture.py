@@ -29,7 +29,7 @@ def main() -> None:
     """Take the picture."""
     sys.path.insert(0, str(ROOT / "tests"))
     page, digest = taken_of()
-    from page.conftest import launched  # noqa: PLC0415  likewise
+    from page.conftest import launched  # noqa: PLC0415  needs tests on sys.path
 
     with launched() as browser:
         opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.infrastructure.services.plugins.filter.from_csv import from_csv
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from story.commands import Ended, Terminal
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, ServicesError
 from support.lists import run_list
 from support.wire import Wire, answer, running
 

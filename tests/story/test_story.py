@@ -266,14 +266,6 @@ class Person(RuleBasedStateMachine):
         if self.model.existing(name):
             self.adopt_machine(self.model.existing(name)[-1])
 
-    @rule(name=st.sampled_from(NAMES), asset_id=st.sampled_from([None, "", "n/a", "vm-wrong"]))
-    def record_without_its_id(self, name, asset_id) -> None:
-        """The id of a machine that is recorded stays."""
-        entry = self.states().get(name)
-        if asset_id != "vm-wrong" or (entry and entry["state"] == "done"):
-            asset = {"id": asset_id, "attributes": {"cpu": 4}}
-            assert self.terminal.edit(self.ledger, name, asset=asset).result["failed"]
-
     def adopt_machine(self, machine) -> None:
         self.given_ids.add(machine.id)
         asset = {"id": machine.id, "attributes": {"cpu": 4}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
@@ -51,7 +53,7 @@ class Known(task.Unrecorded):
         self.entry = entry
 
     def plan_all(self, tasks, for_approval=False):
-        return [each.planned(self.entry) for each in tasks]
+        return [replace(each, entry=self.entry).planned() for each in tasks]
 
 
 def run_exactly(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 import requests.utils
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
-    tls,
+    transport,
 )
 from support import CREATE, run_task
 
@@ -39,7 +39,7 @@ TRUST = {
 @pytest.fixture(autouse=True)
 def nothing_loaded() -> None:
     """Have each test load the authorities by its own environment."""
-    tls._new_context.cache_clear()
+    transport._new_context.cache_clear()
 
 
 @pytest.mark.parametrize(("ca_path", "environment", "outcome"), TRUST.values(), ids=TRUST)

@@ -31,10 +31,7 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkR
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/mutation"
 TREE = BUILD / "tree"
-PYTEST = (
-    "-m pytest -p no:cacheprovider -x -q --hypothesis-seed=1"
-    " -m 'not stress and not matrix and not ansible'"
-)
+PYTEST = "-m pytest -x -q --hypothesis-seed=1 -m 'not stress and not matrix and not ansible'"
 UNIT = "tests/unit/plugins"
 
 # The tests of each folder, those that notice most first; what does not exist is left out.

@@ -11,7 +11,6 @@ from support.checkout import CHECKOUT  # makes the checkout importable as the co
 # isort: split
 from explore.counted import FAULTS, PATHS, RUNS
 from faults.table import SECTIONS
-from ledger.swept import SWEPT
 from story.world import LONG, QUICK
 
 PAGE = CHECKOUT / "docs" / "reliability.md"
@@ -42,19 +41,10 @@ def page() -> str:
         for line in (f"## {title}", "", *_table(cases), "")
     )
     paths = [(cast, f"{most}", f"{count:,}", "0") for cast, (most, count) in PATHS.items()]
-    swept = [
-        (
-            what,
-            ", ".join(f"`{call}` {runs}" for call, runs in calls.items()),
-            str(sum(calls.values())),
-        )
-        for what, calls in SWEPT.items()
-    ]
     tables = {
         rf"^## {re.escape(next(iter(SECTIONS)))}\n.*\n(?=## Runs that share a ledger)": faults
         + "\n",
         r"^\| cast .*?(?=^$)": "".join(f"{line}\n" for line in _lines(_CASTS, paths)),
-        r"^\| what \| calls.*": "".join(f"{line}\n" for line in _lines(_CALLS, swept)),
     }
     for place, table in tables.items():
         found = re.search(place, text, re.MULTILINE | re.DOTALL)
@@ -85,7 +75,6 @@ def _text(words: str) -> str:
 
 
 _CASTS = "cast", "deviations", "paths", "violations"
-_CALLS = "what", "calls, with the number of runs in which one failed", "runs"
 _TITLES = "no.", "case", "what happens", "POST", "PUT"
 
 

@@ -10,7 +10,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from operator import sub
 from typing import Any, Callable, ContextManager, Sequence, TypeVar
 from urllib.parse import quote
@@ -24,9 +24,7 @@ from .._errors import (
     outcome_of,
 )
 from .._http import Answer, Request
-from .._http.tls import ConnectionSettings
-from .._http.transport import Transport
-from .._http.urls import canonical_url
+from .._http.transport import ConnectionSettings, Transport
 from .._result import Json
 from .._secrets import Secrets
 from .._values import encode
@@ -70,11 +68,7 @@ class Settings:
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
-
-    @cached_property
-    def service(self) -> str:
-        """The base_url by which ledgers and reports know the service."""
-        return canonical_url(self.base_url)
+    service: str  # the base_url by which ledgers and reports know the service
 
 
 def read_clocks() -> Clocks:

@@ -23,7 +23,7 @@ from typing import Any, Callable, Generic, Mapping, TypeVar
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
 from .._http import REQUIRES_CREDENTIALS, Answer, Request, strict_json
 from .._secrets import for_message, printable
-from .._values import Params, Spec
+from .._values import Spec
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
@@ -79,12 +79,6 @@ class Operation:
     removes: bool = False  # whether the ledger forgets the asset after a success
     # Returns the value of a success; raises InvalidJSON.
     decode: Callable[[Answer], Any] = lambda answer: strict_json.decode_object(answer.body)
-    # Returns the operation that options name.
-    choose: Callable[[Operation, Params], Operation] = lambda operation, _params: operation
-
-    def of(self, params: Params) -> Operation:
-        """Return the operation of a task with these options, which may be invalid."""
-        return self.choose(self, params)
 
 
 class Event(Enum):

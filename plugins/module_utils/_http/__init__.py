@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One attempt at one request: transport, sockets, TLS, URLs and JSON."""
+"""One attempt at one request: transport, sockets, URLs and JSON."""
 
 from __future__ import annotations
 

@@ -8,20 +8,25 @@ The exceptions of requests prove nothing. Only one thing proves that a request w
 byte of it was handed to the socket (`Attempt.sent`). Each attempt has a connection of its own, so
 nothing that arrives late becomes the answer to another request. This layer neither retries nor
 follows redirects.
+
+Files given as options are read before anything is sent, so that the error for a bad one names its
+option.
 """
 
 from __future__ import annotations
 
 import http.client
 import logging
+import os
 import platform
 import re
 import socket
 import ssl
 import sys
-from contextlib import closing
-from functools import partial
-from typing import Any
+import threading
+from contextlib import closing, contextmanager
+from functools import lru_cache, partial
+from typing import Any, Iterator, NamedTuple
 from urllib.parse import urlsplit
 
 try:
@@ -36,7 +41,7 @@ except ImportError:
     # Reported when a transport is created; until then they are only names.
     globals().update(requests=None, HTTPAdapter=object, HTTPError=OSError)
 
-from .._errors import AttemptFailed, ServicesError
+from .._errors import AttemptFailed, InvalidInput, ServicesError
 from . import MAX_ANSWER, Answer, Request
 from .sockets import (
     TLS_ENDED,
@@ -47,7 +52,6 @@ from .sockets import (
     TLSConnection,
     Unusable,
 )
-from .tls import ConnectionSettings, tls_context
 from .urls import is_loopback, proxies_in_environment
 
 REQUIRED = "requests>=2.31"  # as in requirements.txt
@@ -59,6 +63,21 @@ _CODINGS = ("", "identity", "gzip", "deflate")
 _ERRORS = (OSError, HTTPError, http.client.HTTPException, ValueError, TypeError, MemoryError)
 # It would quote answers, and secrets in them, on standard error or in Ansible's log.
 logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
+
+
+# Threads that start together create one context, not one each.
+_one_at_a_time = threading.Lock()
+
+
+class ConnectionSettings(NamedTuple):
+    """How to connect; hashable, so that a TLS context can be cached by its settings."""
+
+    connect_timeout: float = 10.0  # seconds
+    use_proxy: bool = True
+    validate_certs: bool = True
+    ca_path: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
 
 
 class Transport:
@@ -159,6 +178,52 @@ class OneConnection(HTTPAdapter):
 
     def cert_verify(self, *_arguments: Any) -> None:
         """Load no authorities for this connection: the context of the task has them."""
+
+
+def tls_context(settings: ConnectionSettings) -> ssl.SSLContext:
+    """Return the context for these settings, which threads may share; raise InvalidInput."""
+    with _one_at_a_time:
+        return _new_context(settings)
+
+
+# Loading the authorities of the system and of requests takes about 75 ms.
+@lru_cache(maxsize=8)
+def _new_context(settings: ConnectionSettings) -> ssl.SSLContext:
+    client_cert, client_key = settings.client_cert, settings.client_key
+    if not settings.validate_certs:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif settings.ca_path:
+        path = os.path.abspath(settings.ca_path)
+        file, directory = (None, path) if os.path.isdir(path) else (path, None)
+        with _reading("ca_path", path, "contains no certificate in PEM form"):
+            context = ssl.create_default_context(cafile=file, capath=directory)
+    else:
+        from requests.utils import DEFAULT_CA_BUNDLE_PATH  # noqa: PLC0415 (only to send)
+
+        context = ssl.create_default_context()
+        context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if client_key and not client_cert:
+        raise InvalidInput("client_key", "needs client_cert as well")
+    if client_cert:
+        # Without a password OpenSSL would ask for one at the terminal.
+        problem = "is not a certificate, or client_key is not its unencrypted key, in PEM form"
+        with _reading("client_cert", "this file, or that of client_key,", problem):
+            context.load_cert_chain(client_cert, client_key or None, password="")
+    return context
+
+
+@contextmanager
+def _reading(option: str, file: str, problem: str) -> Iterator[None]:
+    """Raise InvalidInput if OpenSSL cannot read a file, or cannot use it."""
+    try:
+        yield
+    except ssl.SSLError:
+        raise InvalidInput(option, problem) from None
+    except OSError as error:
+        raise InvalidInput(option, f"{file} cannot be read: {error.strerror}") from None
 
 
 def _no_answer(attempt: Attempt) -> AttemptFailed:

@@ -28,17 +28,11 @@ class Item:
     """One item of a list; only the gate changes it."""
 
     name: Any
+    dispatch: Dispatch  # of its last attempt, or of the one that it may make
+    may_send: bool = True
     attempts: int = 0
-    # Of the last attempt; empty before the first, and while one is in flight.
-    feedback: str = ""
-    dispatch: Dispatch | None = None  # while it may send
-    last_dispatch: Dispatch | None = None
+    lacked_room: bool = False  # whether the last attempt met overload; not while one is in flight
     was_refused: bool = False  # whether the closed gate kept it from an attempt
-
-    @property
-    def lacked_room(self) -> bool:
-        """Whether the last attempt met overload."""
-        return self.feedback == OVERLOADED
 
 
 class Gate:
@@ -80,32 +74,33 @@ class Gate:
             if dispatch is None:
                 return None
             name = self._pending.popleft()
-            item = self.begun[name] = Item(name, dispatch=dispatch)
+            item = self.begun[name] = Item(name, dispatch)
             self._wake()
             return item
 
     def enter(self, item: Item) -> None:
         """Wait until the item may make an attempt; raise ServicesError once closed."""
         with self.lock:
-            if not item.dispatch:
+            if not item.may_send:
                 self._going_on += 1
-                item.dispatch = self._wait(self._may_go_on, self._width.seconds_left)
+                dispatch = self._wait(self._may_go_on, self._width.seconds_left)
                 self._going_on -= 1
-            if self.reason or not item.dispatch:
+                item.may_send = dispatch is not None
+                item.dispatch = dispatch or item.dispatch
+            if self.reason or not item.may_send:
                 item.was_refused = True
                 raise ServicesError("no further attempt was made, because the task was stopping")
             item.attempts += 1
-            item.feedback = ""
+            item.lacked_room = False
 
     def leave(self, item: Item, feedback: str, retry_after: float | None = None) -> None:
         """End an attempt of the item; `retry_after`: the seconds of its Retry-After."""
         with self.lock:
-            if not item.dispatch:
+            if not item.may_send:
                 return
             self._width.adapt(item.dispatch, feedback, self.clock(), retry_after)
-            item.feedback = feedback
-            item.last_dispatch = item.dispatch
-            item.dispatch = None
+            item.lacked_room = feedback == OVERLOADED
+            item.may_send = False
             self._wake()
 
     def pause(self, seconds: float) -> None:
@@ -122,7 +117,7 @@ class Gate:
             is_undecided = in_doubt or item.lacked_room or result.outcome == NOT_SENT
             if result.failed and is_undecided:
                 lost_to_overload = in_doubt and item.lacked_room
-                self._width.note_failed_item(item.last_dispatch, lost_to_overload)
+                self._width.note_failed_item(item.dispatch, lost_to_overload)
             self._failures += result.failed
             self._unknown += in_doubt
             self.stop(self._limit(self._unknown, self._failures))

@@ -31,12 +31,12 @@ def prepare_all(options: Options, settings: Settings) -> list[Task]:
     numbers: dict[str, int] = {}  # by name or id
     for number, item in enumerate(_with_defaults(spec, params)):
         try:
-            wanted = spec.sent.wanted({**validated_item(spec, item), **given})
-            first = numbers.setdefault(wanted.key, number)
+            task = spec.sent.task({**validated_item(spec, item), **given}, settings)
+            first = numbers.setdefault(task.key, number)
             if first != number:
                 other = f"{spec.named(spec.option)}[{first}]"
                 raise InvalidInput(spec.key, f"is the same as that of {other}")
-            tasks.append(Task(spec.sent, settings, wanted))
+            tasks.append(task)
         except ServicesError as error:
             faults.add(number, item, error.msg)
     faults.raise_if_any()
@@ -48,7 +48,7 @@ def require_plans(spec: ModuleSpec, tasks: list[Task]) -> None:
     faults = Faults(spec)
     for number, task in enumerate(tasks):
         if isinstance(task.error, InvalidInput):
-            faults.add(number, {spec.key: task.wanted.key}, task.error.msg)
+            faults.add(number, {spec.key: task.key}, task.error.msg)
     faults.raise_if_any()
 
 
@@ -61,7 +61,7 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Asset]) -> None:
     for task in tasks:
         if not task.plan or task.plan.settled:
             continue
-        name = task.wanted.key
+        name = task.key
         why = "the plan does not send it"
         if name in approved:
             found = differences(task.plan.body, approved[name], both=True)

@@ -20,7 +20,7 @@ from .._call.policy import AGAIN, AttemptResult, retry_after
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
 from .._resources.planning import Task
 from .._result import Result
-from .._task.task import GRACE, Send, Unrecorded, carry_out, interrupted, no_ledger
+from .._task.task import GRACE, Send, Unrecorded, carry_out, interrupted
 from .._task.validation import Options
 from .._values import Asset
 from .gate import Gate, Item
@@ -34,7 +34,7 @@ _SPARE_FILES = 12  # descriptors, such as those of a ledger
 
 
 def send_list(
-    options: Options, context: Context, open_ledger: Callable[[str], Unrecorded] = no_ledger
+    options: Options, context: Context, open_ledger: Callable[[str], Unrecorded]
 ) -> Result:
     """Return the result of a list; raise ServicesError before anything is sent."""
     result = carry_out_list(options, context, open_ledger)
@@ -44,7 +44,7 @@ def send_list(
 def carry_out_list(
     options: Options,
     context: Context,
-    open_ledger: Callable[[str], Unrecorded] = no_ledger,
+    open_ledger: Callable[[str], Unrecorded],
     approved: Mapping[str, Asset] | None = None,
 ) -> ListResult:
     """Return the results of a list; `approved`: the bodies that may be sent, None for any."""
@@ -70,7 +70,7 @@ class ListTask:
         if self._approved is not None:
             require_approved(tasks, self._approved)
         self._send, self._context, self._ledger = send, context, ledger
-        self._tasks = {task.wanted.key: task for task in tasks}
+        self._tasks = {task.key: task for task in tasks}
         to_send = [
             name
             for name, task in self._tasks.items()

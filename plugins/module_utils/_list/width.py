@@ -85,18 +85,18 @@ class Width:
             self.failing = True
         self.in_flight -= 1
 
-    def note_failed_item(self, dispatch: Dispatch | None, left_in_doubt: bool) -> None:
+    def note_failed_item(self, dispatch: Dispatch, left_in_doubt: bool) -> None:
         """Note that an item failed although the service did not reject it.
 
-        `dispatch`: of its last request, if any; `left_in_doubt`: whether overload left it in doubt,
+        `dispatch`: of its last request; `left_in_doubt`: whether overload left it in doubt,
         so that this width is never tried again.
         """
-        if dispatch and left_in_doubt:
+        if left_in_doubt:
             self._most = max(1, min(self._most, dispatch.in_flight - 1))
             self.now = min(self.now, self._most)
         self.failing = True
         self._failed_in_a_row += 1
-        if self._failed_in_a_row >= IN_A_ROW and (dispatch is None or dispatch.is_probe):
+        if self._failed_in_a_row >= IN_A_ROW and dispatch.is_probe:
             self.stop_reason = (
                 f"the last {self._failed_in_a_row} failed, and nothing got through meanwhile"
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from .._call.client import Settings
 from .._call.policy import Resource
 from .._errors import InvalidInput
 from .._http.urls import require_segment
@@ -20,7 +21,6 @@ from .._values import (
     LIST,
     NUMBER,
     TEXT,
-    Asset,
     Params,
     Spec,
     differences,
@@ -35,9 +35,9 @@ from .planning import (
     ENVELOPE,
     AssetOperation,
     Constraints,
-    Entry,
     Plan,
-    Wanted,
+    Task,
+    attributes_to_send,
     require_name,
     require_usable,
 )
@@ -60,36 +60,43 @@ class Creation(AssetOperation):
             on_difference=dict(type=TEXT, choices=["warn", "fail"], default="warn"),
         )
 
-    def wanted(self, params: Params) -> Wanted:
+    def task(self, params: Params, settings: Settings) -> Task:
         name, identifier = params["name"], params["id"]
         require_name("name", name)
         if identifier is not None:
             require_name("id", identifier)
         require_usable(params, ("name", "id", "attributes", "extra_attributes"))
-        body = {"name": name, "attributes": _attributes(params, self.resource.attributes)}
-        fails = params["on_difference"] == "fail"
-        force = params["force"] and identifier is None
-        return Wanted(name, body, force=force, fails_on_difference=fails, id=identifier)
+        body = {"name": name, "attributes": attributes_to_send(params, self.resource.attributes)}
+        return Task(
+            self,
+            settings,
+            name,
+            body,
+            force=params["force"] and identifier is None,
+            fails_on_difference=params["on_difference"] == "fail",
+            id=identifier,
+        )
 
-    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        if recorded is None and wanted.id is not None:
+    def plan(self, task: Task) -> Plan:
+        recorded = task.entry
+        if recorded is None and task.id is not None:
             raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
-        if recorded is None or wanted.force:
-            return Plan(wanted.body, {})
+        if recorded is None or task.force:
+            return Plan(task.body, {})
         known = recorded.asset.get("id")
-        if wanted.id not in (None, str(known)):
+        if task.id not in (None, str(known)):
             raise InvalidInput(
                 "id",
-                f"is {wanted.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
+                f"is {task.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
                 " id; if the recorded machine is gone, forget its entry first with"
                 " infrastructure.services.ledger_entry (state: absent)",
             )
         # Without attributes there is nothing to compare.
-        compared = {key: value for key, value in wanted.body.items() if value != {}}
+        compared = {key: value for key, value in task.body.items() if value != {}}
         changes = differences(compared, recorded.sent or recorded.asset)
         if not recorded.sent:  # of an adopted one only some fields may be known
             changes = [change for change in changes if change.found not in (ABSENT, None)]
-        return Plan(wanted.body, recorded.asset, settled=True, changes=tuple(changes))
+        return Plan(task.body, recorded.asset, settled=True, changes=tuple(changes))
 
 
 class Update(AssetOperation):
@@ -110,7 +117,7 @@ class Update(AssetOperation):
             send=dict(type=TEXT, choices=["given", "complete"], default="given"),
         )
 
-    def wanted(self, params: Params) -> Wanted:
+    def task(self, params: Params, settings: Settings) -> Task:
         identifier = params["id"]
         current = params["current"]
         require_segment("id", identifier)
@@ -122,25 +129,27 @@ class Update(AssetOperation):
         if body is None:
             body = {name: params[name] for name in UPDATED if params[name] is not None}
             if params["attributes"] is not None or params["extra_attributes"] is not None:
-                body["attributes"] = _attributes(params, self.resource.attributes)
+                body["attributes"] = attributes_to_send(params, self.resource.attributes)
         if body in ({}, {"attributes": {}}):
             raise InvalidInput(
                 "attributes or body", "there is nothing to update: no field is given"
             )
-        return Wanted(
-            key=identifier,
+        return Task(
+            self,
+            settings,
+            identifier,
+            body,
             id=identifier,
-            body=body,
             current=current,
             is_complete=params["send"] == "complete",
             force=params["force"],
         )
 
-    def plan(self, wanted: Wanted, recorded: Entry | None) -> Plan:
-        recorded = recorded if recorded and recorded.state == DONE else None
-        known = wanted.current or (recorded.asset if recorded else {})
-        body = wanted.body
-        if wanted.is_complete:
+    def plan(self, task: Task) -> Plan:
+        recorded = task.entry if task.entry and task.entry.state == DONE else None
+        known = task.current or (recorded.asset if recorded else {})
+        body = task.body
+        if task.is_complete:
             if not known or holds_placeholder(known):
                 raise InvalidInput(
                     "send",
@@ -148,26 +157,14 @@ class Update(AssetOperation):
                     " a ledger that has it",
                 )
             # The service may not repeat all that was sent.
-            sent = recorded.sent if recorded and not wanted.current else {}
+            sent = recorded.sent if recorded and not task.current else {}
             body = overlay(overlay(prune(sent), prune(known)), body)
         # Each attribute is a change of its own.
         attributes = known.get("attributes") or {}
         compared = without_placeholders({**known, "attributes": attributes})
-        if known and not wanted.force and not differences(wanted.body, compared):
+        if known and not task.force and not differences(task.body, compared):
             return Plan(body, known, settled=True)
         return Plan(body, known, changes=tuple(differences(body, compared)))
-
-
-def _attributes(params: Params, typed: Spec) -> Asset:
-    """Return the attributes to send, typed and extra ones, without nulls; raise InvalidInput."""
-    extra = params["extra_attributes"] or {}
-    for key in extra:
-        if key in typed:
-            raise InvalidInput(
-                "extra_attributes", f"{key} is an option of attributes; give it there"
-            )
-    pruned: Asset = prune({**(params["attributes"] or {}), **extra})
-    return pruned
 
 
 VIRTUAL_MACHINE = Resource(

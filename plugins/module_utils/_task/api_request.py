@@ -95,9 +95,8 @@ API_REQUEST = ModuleSpec(
         exists="the service reports a conflict with its current state",
         repeat="Look at the service before you send it again: it may take effect twice.",
         decode=_any_json,
-        choose=_named,
     ),
-    has_ledger=False,
+    choose=_named,
 )
 
 
@@ -107,7 +106,7 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     `_recorded`: what carries out a task under the ledger.
     """
     params = options.valid()
-    operation = options.spec.sent.of(params)
+    operation = options.spec.operation_of(params)
     _require_no_module(operation)
     require_usable(params, ("path", "query", "body"))
     pairs = [

@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterator
 from .._call.client import Settings
 from .._call.tokens import TOKEN, Credentials
 from .._errors import InvalidInput
-from .._http.tls import ConnectionSettings
-from .._http.urls import checked_url, proxies_in_environment
+from .._http.transport import ConnectionSettings
+from .._http.urls import canonical_url, checked_url, proxies_in_environment
 from .._secrets import basic, credentials_in_url, is_credential_name, printable
 from .._values import (
     BOOLEAN,
@@ -111,8 +111,10 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
     """
     if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
         raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
+    url = service_url("base_url", params["base_url"], params["allow_http"])
     return Settings(
-        base_url=service_url("base_url", params["base_url"], params["allow_http"]),
+        base_url=url,
+        service=canonical_url(url),
         access_token=_token(params, check_mode),
         credentials=_credentials(params, check_mode),
         connection=ConnectionSettings._make(map(params.get, ConnectionSettings._fields)),
@@ -156,23 +158,23 @@ def _credentials(params: Params, check_mode: bool) -> Credentials | None:
     """Return what gets a token, None if the user gives one; raise InvalidInput."""
     if params["access_token"] or not params["auth_url"]:
         return None
-    credentials = Credentials(
-        auth_url=checked_url("auth_url", params["auth_url"], params["allow_http"], query=True),
+    auth_url = checked_url("auth_url", params["auth_url"], params["allow_http"], query=True)
+    for option in ("client_id", "client_secret", "scopes"):
+        if not "".join(params[option] or "").isprintable():
+            raise InvalidInput(option, "contains a line break or another control character")
+    has_client = params["client_id"] and params["client_secret"]
+    if not (has_client or params["auth_parameters"] or check_mode):
+        raise InvalidInput(
+            "auth_url", "needs client_id and client_secret, or auth_parameters for another grant"
+        )
+    return Credentials(
+        auth_url=auth_url,
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
         scopes=tuple(params["scopes"] or ()),
         parameters=tuple(_texts("auth_parameters", params).items()),
     )
-    for option in ("client_id", "client_secret", "scopes"):
-        if not "".join(params[option] or "").isprintable():
-            raise InvalidInput(option, "contains a line break or another control character")
-    has_client = credentials.client_id and credentials.client_secret
-    if not (has_client or params["auth_parameters"] or check_mode):
-        raise InvalidInput(
-            "auth_url", "needs client_id and client_secret, or auth_parameters for another grant"
-        )
-    return credentials
 
 
 def _texts(option: str, params: Params) -> dict[str, str]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Mapping, cast
+from typing import Any, Callable, Mapping, cast
 
 from .._call.policy import Operation
 from .._resources.planning import AssetOperation, Constraints
 from .._resources.resources import OPERATIONS, RESOURCES
-from .._values import BOOLEAN, DATE_TIME, DICT, LIST, PATH, TEXT, Type, fields, only_list
+from .._values import BOOLEAN, DATE_TIME, DICT, LIST, PATH, TEXT, Params, Type, fields, only_list
 from .options import ARGUMENT_SPEC, MANY, SECRET, Option
 
 IN_DOUBT = "in_doubt"  # every state but done
@@ -30,7 +30,8 @@ class ModuleSpec:
     constraints: Constraints = field(default_factory=dict)
     # None: the module works on the ledger alone.
     operation: Operation | None = None
-    has_ledger: bool = True  # False: the option `ledger` has no effect
+    # Returns the operation that options name, valid or not. Such a task has no ledger.
+    choose: Callable[[Operation, Params], Operation] | None = None
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
     item_options: dict[str, Option] = field(default_factory=dict)
@@ -50,6 +51,10 @@ class ModuleSpec:
         if self.operation is None:
             raise TypeError(f"{self.name} sends nothing")
         return cast(AssetOperation, self.operation)
+
+    def operation_of(self, params: Params) -> Operation:
+        """Return the operation of a task with these options, which may be invalid."""
+        return self.choose(self.sent, params) if self.choose else self.sent
 
     @property
     def no_effect(self) -> str:

@@ -28,8 +28,7 @@ from .._errors import (
     Overtaken,
     ServicesError,
 )
-from .._resources.applying import apply_plan
-from .._resources.planning import Plan, Task
+from .._resources.planning import Plan, Task, apply_plan
 from .._result import Result
 from .options import settings_from
 from .validation import Options
@@ -144,19 +143,13 @@ def alone(tasks: list[Task], send: Send, context: Context, _ledger: Unrecorded) 
 
 def prepare_one(options: Options, settings: Settings) -> list[Task]:
     """Return the task of a module for one asset; raise InvalidInput."""
-    operation = options.spec.sent
-    return [Task(operation, settings, operation.wanted(options.params))]
-
-
-def no_ledger(_service: str) -> Unrecorded:
-    """Return what a task without a ledger has in its place."""
-    return Unrecorded()
+    return [options.spec.sent.task(options.params, settings)]
 
 
 def carry_out(
     options: Options,
     context: Context,
-    open_ledger: Callable[[str], Unrecorded] = no_ledger,
+    open_ledger: Callable[[str], Unrecorded] = lambda _service: Unrecorded(),
     sender: Callable[[Task, Context], Sender] = Sender,
     prepare: Callable[[Options, Settings], List[Task]] = prepare_one,
     each: Callable[[List[Task], Send, Context, Unrecorded], Any] = alone,

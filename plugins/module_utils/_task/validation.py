@@ -54,7 +54,7 @@ def validate(spec: ModuleSpec, given: Params) -> Options:
     """Return the options of a task; `_list/items` validates the items of a list."""
     params, problems = validated(spec.options, spec.constraints, given, spec.names)
     secrets = Secrets(credentials_in(params))
-    if not spec.has_ledger:
+    if spec.choose:
         params["ledger"] = ""  # none, on purpose
     # Masking would change what has a credential in it.
     parts: Params = {

@@ -106,8 +106,8 @@ def _require_no_intent(ledger: Ledger) -> None:
     names = [printable(key.name) for key, _entry in ledger.entries("state = ?", (INTENT,))]
     if names:
         raise LedgerError(
-            f"{ledger.where} has requests that may be in flight: {listing(names)}. Wait until they have"
-            " ended, and settle those that are in doubt then"
+            f"{ledger.where} has requests that may be in flight: {listing(names)}. Wait until they"
+            " have ended, and settle those that are in doubt then"
         )
 
 

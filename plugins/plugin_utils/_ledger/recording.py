@@ -56,6 +56,17 @@ from .location import playbook_command
 
 _LOOK = 0.5  # seconds between two looks at leases of others
 _SILENT = 2  # looks before a line on the screen says so
+# What a task finds in the ledger, by the state of the entry.
+_FOUND = {
+    UNKNOWN: (
+        "the ledger says that a task began to create it at {}, and how that ended is not known."
+        " This task sent nothing. Look for it on the service."
+    ),
+    ACCEPTED: (
+        "the ledger says that a task began to create it at {}. The service accepted it, but its"
+        " answer was lost or unusable. This task sent nothing."
+    ),
+}
 # What a creation in doubt needs, by its state.
 _NEXT = {
     UNKNOWN: (
@@ -126,7 +137,7 @@ class Recording(Unrecorded):
         if not tasks:
             return []
         resource = tasks[0].operation.resource.name
-        names = [task.wanted.key for task in tasks]
+        names = [task.key for task in tasks]
         for look in count():
             found = self.ledger.find(resource, names, for_approval)
             running = {
@@ -144,35 +155,32 @@ class Recording(Unrecorded):
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        for key, problem in taken_ids(self.ledger, adopted).items():
+        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]
 
     def _plan(self, task: Task, found: Snapshot) -> Task:
         """Return a task with its plan, or with the error that forbids it."""
-        key = task.wanted.key
+        key = task.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
-        creates, identifier = task.operation.creates, task.wanted.id
+        creates, identifier = task.operation.creates, task.id
         if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
             return replace(task, plan=Plan({}, {}, settled=True))
-        if creates and entry and entry.state in STATES_IN_DOUBT and not task.wanted.force:
+        if creates and entry and entry.state in STATES_IN_DOUBT and not task.force:
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
-            text = (
-                f"the ledger says that a task began to create it at {entry.began_at}, and how that"
-                " ended is not known. This task sent nothing."
-            )
+            text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
             return replace(task, error=ServicesError(msg, state, changed=False))
-        return task.planned(entry)
+        return task.planned()
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
-        body = {**task.wanted.body, "id": task.wanted.id}
+        body = {**task.body, "id": task.id}
         present = {"state": "present", "asset": body, "changed_at": None}
         try:
             adopted = entry_after(key_of(task), task.entry, present, self._secrets)
@@ -208,7 +216,7 @@ class Recording(Unrecorded):
     def _begin(self, task: Task, change: Change) -> Change:
         """Write the first change of a task, and return it as it was written."""
         approved = self._approved_rows
-        limit = None if approved is None else approved.get(task.wanted.key, 0)
+        limit = None if approved is None else approved.get(task.key, 0)
         change = stamped(replace(change, approved_row=limit))
         if not self.commits.write(change):
             self.ledger.refresh()  # raises if the ledger has moved
@@ -304,7 +312,7 @@ class Recording(Unrecorded):
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of the resource that are recorded but not in the list."""
-        listed = {task.wanted.key for task in tasks}
+        listed = {task.key for task in tasks}
         resource = tasks[0].operation.resource.name if tasks else ""
         found = self.ledger.entries("resource = ?", (resource,))
         return [key.name for key, _entry in found if key.name not in listed]
@@ -312,7 +320,7 @@ class Recording(Unrecorded):
 
 def key_of(task: Task) -> Key:
     """Return the ledger key of the asset of a task."""
-    return Key(task.operation.resource.name, task.wanted.key)
+    return Key(task.operation.resource.name, task.key)
 
 
 def _waiting_line(running: Mapping[str, Entry]) -> str:

@@ -78,7 +78,7 @@ class TaskRun:
     @cached_property
     def operation(self) -> Operation:
         """The operation of the task; raise TypeError for one of the ledger alone."""
-        return self.spec.sent.of(self.options.params)
+        return self.spec.operation_of(self.options.params)
 
     def show(self, *lines: str, stderr: bool = False) -> None:
         """Display lines about assets, a plan or a result, unless `no_log` hides them."""
@@ -116,8 +116,7 @@ class TaskRun:
             line = f"{ledger.where} is a new ledger: nothing was recorded before"
             if not self.only_checks and run_memory().is_first(line):
                 show(line, stderr=True)
-            return
-        if self.lacks_rows(ledger):
+        elif self.lacks_rows(ledger):
             self.warnings.append(
                 f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
                 " that this controller has seen, and what was created since then would be created"

@@ -22,11 +22,8 @@ from ...module_utils._task.task import BEGUN, Interrupted, Sender
 from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
 
-_NOT_THERE = " A machine that does not exist cannot be logged in to: add delegate_to: localhost."
 # The last line of `date +%s`, which follows a banner of the shell, if there is one.
 _TIME = re.compile(r"([0-9]{9,})\s*$")
-# POSIX: the command was found but cannot be run, or was not found.
-_SHELL_CANNOT_START = (126, 127)
 
 
 class Target(Sender):
@@ -101,7 +98,8 @@ class Target(Sender):
         self.has_ended = "outcome" in returned
         if self.has_ended:
             return result
-        cannot_start = returned.get("rc") in _SHELL_CANNOT_START or is_python_too_old(returned)
+        # POSIX: the command was found but cannot be run, or was not found.
+        cannot_start = returned.get("rc") in (126, 127) or is_python_too_old(returned)
         is_predicted = self._run.check_mode and self._run.operation.method not in READS
         outcome = NOT_SENT if cannot_start or is_predicted else UNKNOWN
         if "ansible_job_id" in returned and not result.failed:
@@ -127,7 +125,12 @@ class Target(Sender):
             # Ansible would poll a job whose start was lost unless it failed, and return a result of
             # its own.
             failed = bool(self._run.task.async_val)
-            failure = self._no_result(str(error), outcome, _NOT_THERE)
+            failure = self._no_result(
+                str(error),
+                outcome,
+                " A machine that does not exist cannot be logged in to:"
+                " add delegate_to: localhost.",
+            )
             return failure.but(failed=failed, more={"unreachable": True})
 
     def _no_result(self, why: str, outcome: str, not_sent: str = "") -> Result:

@@ -29,7 +29,7 @@ from .rows import (
 from .screen import command_lines, wrapped
 
 _MOST_PLANNED = 40  # assets
-_LONGEST_NAME = 24  # columns of the names, beside which the fields are aligned
+_LONGEST_NAME = 24  # columns; beside longer names the fields are not aligned
 Fields = Mapping[str, str]
 
 
@@ -42,7 +42,8 @@ def plan_lines(resource: Resource, rows: list[Result], width: int) -> list[str]:
     shared = shared_fields(rows)
     counts = tally(rows)
     names = [printable(str(row.item)) for row in listed]
-    column = min(max(map(len, names), default=0), _LONGEST_NAME)
+    longest = max(map(len, names), default=0)
+    column = longest if longest <= _LONGEST_NAME else 0
     lines = [f"{resource.noun}s: {counted(counts) or EMPTY}"]
     if shared:
         lines += wrapped(f"{'each:':{column + 2}}  {_listing(shared)}", width, "  ", "      ")

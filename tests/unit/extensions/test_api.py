@@ -44,12 +44,6 @@ def test_only_the_service_sets_the_rest_of_the_envelope(core):
     assert asset["attributes"]["ip"] == "192.0.2.7"
 
 
-def test_a_create_is_not_idempotent(core):
-    ids = {json.loads(core.create().body)["id"] for _time in range(3)}
-    assert len(ids) == len(core.stored()) == 3
-    assert len({machine["attributes"]["ip"] for machine in core.stored()}) == 3
-
-
 @pytest.mark.parametrize(
     "body",
     [

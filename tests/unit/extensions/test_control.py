@@ -79,13 +79,6 @@ def test_invalid_settings_are_refused_and_change_nothing(call, values):
     assert call("GET", "settings")[1]["create_status"] == 201
 
 
-def test_a_role_can_be_put(call):
-    role = {"name": "n", "id": "not this", "attributes": {"login": True}}
-    expected = {"service": "cassandra", "name": "n", "id": "a/b", "attributes": {"login": True}}
-    assert call("PUT", "assets/a%2Fb", json=role) == (200, expected)
-    assert call("GET", "assets")[1]["application_roles"][1] == expected
-
-
 @pytest.mark.parametrize("body", [b"", b"{", b'{"kind":"drop","kind":"drop"}', b'{"kind":"x"}'])
 def test_a_bad_fault_is_refused(call, body):
     status, answer = call("POST", "faults", data=body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -61,16 +60,6 @@ def hold(emulator, monkeypatch):
         )
 
     return hold
-
-
-def test_an_operation_takes_its_time(emulator, configure):
-    configure(delay={"create_virtual_machine": 0.3, "any": 0.1})
-    began = time.monotonic()
-    assert create(emulator).status_code == 201
-    created = time.monotonic()
-    requests.post(f"{emulator.url}/oauth/token", timeout=PATIENCE)
-    assert created - began >= 0.3
-    assert time.monotonic() - created >= 0.1
 
 
 def test_a_rate_holds_for_any_interval_of_a_second():

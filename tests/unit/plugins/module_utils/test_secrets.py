@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import (
     Secrets,
     basic,
@@ -23,6 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._secrets i
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from support import Context, Result
 
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 SPECIAL = [

@@ -5,15 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
-    ServicesError,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
-from support import CREATE, LEAST, SPECS, UPDATE, run_task
+from support import CREATE, LEAST, SPECS, UPDATE, Context, ServicesError, run_task, validate
 from support.wire import answer, serving
 
 ASSET = {"id": "a1", "name": "web01", "attributes": {}}

@@ -13,9 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
     Answer,
     Request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
-    OPERATIONS,
-)
+from support import OPERATIONS
 
 CREATE, UPDATE = (
     OPERATIONS[name] for name in ("compute_virtual_machine", "cassandra_application_role")

@@ -154,13 +154,6 @@ def test_the_longest_allowed_wait_is_honoured():
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
 
 
-def test_backoff_ends_at_retry_max_delay():
-    assert (
-        run("POST", Limits(80, 86400.0), [AttemptResult(Event.UNSENT)], renewable=False)[2][-1]
-        == 86400.0
-    )
-
-
 @given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
 def test_a_wait_is_a_fraction_of_an_exponential_bound(attempt, longest, fraction, other):
     bound = min(longest, 2.0 ** min(attempt - 1, 60))

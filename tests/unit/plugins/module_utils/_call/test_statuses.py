@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call import policy
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import Event
-from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
-    OPERATIONS,
-)
+from support import OPERATIONS
 
 # A status that is not listed here belongs to its class.
 NAMED = {

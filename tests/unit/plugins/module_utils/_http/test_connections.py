@@ -7,18 +7,14 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
-    ServicesError,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Request,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import (
-    ConnectionSettings,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    ConnectionSettings,
     Transport,
 )
+from support import ServicesError
 from support.wire import answer, serving
 from urllib3.connection import HTTPConnection, HTTPSConnection
 

@@ -19,10 +19,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
     Request,
     sockets,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import (
-    ConnectionSettings,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    ConnectionSettings,
     Transport,
 )
 from faults.behaviors import answers

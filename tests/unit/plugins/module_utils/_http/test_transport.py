@@ -20,10 +20,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     transport as transport_module,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.tls import (
-    ConnectionSettings,
-)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
+    ConnectionSettings,
     Transport,
 )
 from support.wire import answer, running, serving

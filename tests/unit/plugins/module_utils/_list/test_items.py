@@ -13,10 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list impo
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     settings_from,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, validate
 
 
 def prepared(given_items: list, plural=VIRTUAL_MACHINES, **options) -> list:
@@ -51,13 +48,6 @@ def test_all_faults_are_reported_at_once_each_with_its_item():
         assert part in told
     assert "[5] (web03): surplus: there is no such option" in told
     assert "virtual_machines[2]; " in told
-
-
-def test_the_name_of_an_item_is_short_and_printable_in_a_message():
-    with pytest.raises(InvalidInput) as caught:
-        prepared([{"name": name, "surplus": 1} for name in ("\x1b[31m", "x" * 5_000)])
-    told = str(caught.value)
-    assert "[0] ( [31m), [1] ((too long to be shown)): surplus" in told
 
 
 def test_only_some_of_many_faults_are_listed():

@@ -97,12 +97,3 @@ def test_what_the_query_of_auth_url_holds_is_not_printed(query, key, said):
     assert wire.sent[0].target == f"/token?{query}"
     assert "no access token from http://127.0.0.1" in result["msg"]
     assert [each for each in (key, quote(key, safe=""), "k3y") if each in json.dumps(result)] == []
-
-
-@pytest.mark.parametrize("option", ["base_url", "auth_url"])
-def test_a_password_in_a_refused_url_is_not_printed(option):
-    result = run(
-        CREATE, **{"access_token": None, option: "https://me:hunter2-hunter2@service.example"}
-    )
-    assert result["msg"].startswith(f"{option}: contains a user name or password")
-    assert "hunter2" not in json.dumps(result)

@@ -20,11 +20,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     VIRTUAL_MACHINE,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validated as validation,
 )
+from support import validate
 
 LEAST = {"base_url": "https://service.example", "access_token": "t"}
 CLIENT = {

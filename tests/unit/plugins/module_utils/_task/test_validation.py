@@ -11,9 +11,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     LEDGER_INFO,
     VIRTUAL_MACHINE,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
+from support import validate
 
 LEAST = {"base_url": "https://s", "name": "web01"}
 

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import InvalidInput
-from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
-    validate,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.role import (
     spec_in_role,
 )
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, validate
 
 ROLE = {
     "fleet_ledger": "ledger.db",

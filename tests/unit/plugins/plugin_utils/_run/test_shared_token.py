@@ -64,10 +64,6 @@ def endpoint(tmp_path) -> Endpoint:
     return Endpoint(tmp_path)
 
 
-def refuse() -> Token:
-    raise ServicesError("no access token")
-
-
 def together(work, workers: int = WORKERS) -> list:
     """The results of `work` in each of the processes, all started at once."""
     gate, answers = FORK.Event(), FORK.Queue()
@@ -127,25 +123,6 @@ def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpo
 
     first, second = map(set, zip(*together(work)))
     assert (first, len(second), old in second, endpoint.requests) == ({old}, 1, False, 2)
-
-
-def test_a_dead_endpoint_gets_one_request_from_all_who_wait(tmp_path, monkeypatch):
-    arrived, original = FORK.Semaphore(0), RunMemory.alone
-
-    def alone(memory, name=""):
-        if name:  # the lock of the token
-            arrived.release()
-        return original(memory, name)
-
-    def refuse_when_all_wait() -> Token:
-        for dummy in range(WORKERS):
-            assert arrived.acquire(timeout=60)
-        return refuse()
-
-    monkeypatch.setattr(RunMemory, "alone", alone)
-    endpoint = Endpoint(tmp_path, refuse_when_all_wait)
-    assert together(lambda: endpoint.shared().token()) == ["no access token"] * WORKERS
-    assert endpoint.requests == 1
 
 
 def test_a_worker_that_dies_with_the_lock_does_not_block_the_rest(tmp_path):

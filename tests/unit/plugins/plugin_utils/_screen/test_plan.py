@@ -180,8 +180,14 @@ def test_a_value_is_json_but_for_a_string(value, told):
 
 def test_a_long_name_is_whole_and_its_fields_follow():
     names = [f"stockholm-{'x' * 60}-{number:03}" for number in range(2)]
-    lines = lines_of({name: new(name, cpu=number) for number, name in enumerate(names)}, 40)
-    assert lines[1:] == [f"  + {names[0]}", "      cpu 0", f"  + {names[1]}", "      cpu 1"]
+    items = {name: new(name, team="web", cpu=number) for number, name in enumerate(names)}
+    assert lines_of(items, 40)[1:] == [
+        "  each:  team web",
+        f"  + {names[0]}",
+        "      cpu 0",
+        f"  + {names[1]}",
+        "      cpu 1",
+    ]
 
 
 def test_a_long_value_ends_in_an_ellipsis():

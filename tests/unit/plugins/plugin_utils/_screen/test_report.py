@@ -5,10 +5,8 @@ failures are handled.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,7 +17,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     Message,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Serial
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import run_memory
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
     Report,
     options_of_report,
@@ -271,40 +268,6 @@ def test_a_name_that_does_not_end_in_json_is_refused(tmp_path):
     for name in ("fleet", "fleet.xml", ".json"):
         with pytest.raises(InvalidInput, match=r"^report: .* has to end in \.json"):
             Report(str(tmp_path / name), None, "run-1", SERVICE, is_plan=False)
-
-
-def at_once(path: str, names: list[str], run: Callable[[str], str]) -> None:
-    """Have one process per name write its machine, all at the same time."""
-    context = multiprocessing.get_context("fork")
-    memory = run_memory()  # of the process that starts the workers
-    barrier = context.Barrier(len(names))
-
-    def work(name: str) -> None:
-        barrier.wait(30)
-        report = Report(path, LEDGER, run(name), SERVICE, is_plan=False)
-        barrier.wait(30)
-        with memory.alone():
-            assert add(report, [{**ITEMS[0], "item": name}]) == ""
-
-    processes = [context.Process(target=work, args=(name,)) for name in names]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0] * len(names)
-
-
-def test_tasks_that_write_at_once_lose_nothing(path, tmp_path):
-    names = [f"vm{number}" for number in range(6)]
-    for number in range(2):
-        at_once(path, names, lambda name, number=number: f"run-{number}")
-        run = run_in(path)
-        assert (run["run"], run["state"]) == (f"run-{number}", "ended")
-        assert sorted(row["item"] for row in run["results"]) == names
-        assert [suite.get("tests") for suite in suites(path)] == ["6"]
-    kept = "fleet.previous.json"
-    assert sorted(os.listdir(tmp_path)) == ["fleet.html", "fleet.json", kept, "fleet.xml"]
-    assert json.loads((tmp_path / kept).read_text())["run"] == "run-0"
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_sent(tmp_path):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
+from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import run_memory
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import Report
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import Run
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, Result
 
 MACHINE = VIRTUAL_MACHINES.operation
 # The rows of attempts: how each ended.
@@ -69,3 +71,31 @@ def reported(path: Path, rows: list[dict]) -> list[Result]:
 )
 def test_a_later_list_replaces_its_rows_but_no_id_doubt_or_body_is_lost(tmp_path, rows, left):
     assert reported(tmp_path, rows) == [row(each) for each in left]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_tasks_that_write_at_once_lose_nothing(tmp_path, number):
+    """Each in a process of its own; the first of them keeps the report of an earlier run."""
+    context, names = multiprocessing.get_context("fork"), {f"vm{number}" for number in range(6)}
+    memory, barrier = run_memory(), context.Barrier(len(names))  # of the process that starts them
+
+    def work(name: str) -> None:
+        barrier.wait(30)
+        report = Report(str(tmp_path / "r.json"), None, "run-2", "https://s", is_plan=False)
+        barrier.wait(30)
+        with memory.alone():
+            assert report.add_list([row({**CREATED, "item": name})], [], "", None) == ""
+
+    if number:
+        earlier = Report(str(tmp_path / "r.json"), None, "run-1", "https://s", is_plan=False)
+        assert earlier.add_list([row(CREATED)], [], "", None) == ""
+    processes = [context.Process(target=work, args=(name,)) for name in names]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(names)
+    run = Run.from_json(json.loads((tmp_path / "r.json").read_text("utf-8")))
+    assert {each.item for each in run.results} == names
+    kept = ["r.previous.json"] * number
+    assert sorted(os.listdir(tmp_path)) == ["r.html", "r.json", *kept, "r.xml"]

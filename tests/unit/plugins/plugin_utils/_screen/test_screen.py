@@ -7,14 +7,13 @@ from __future__ import annotations
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import Message
 from ansible_collections.infrastructure.services.plugins.module_utils._list.result import ListResult
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.plan import plan_lines
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import rows_of
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.screen import (
     Progress,
     result_lines,
 )
-from support import VIRTUAL_MACHINES
+from support import VIRTUAL_MACHINES, Result
 from support.results import result_from
 
 OPERATION = VIRTUAL_MACHINES.operation
@@ -97,15 +96,6 @@ def test_no_line_but_a_command_is_wider_than_the_screen():
         "  12,345 s (10,000 sent again)",
     ]
     assert max(len(line) for line in lines if COMMAND not in line) <= 80
-
-
-def test_what_was_sent_for_a_rejected_machine_is_for_people_alone():
-    body = {"name": "a", "attributes": {"cpu": 4}}
-    refused = {**lost("rejected", Message("status 422: no.")), "body": body}
-    assert listed({"a": refused})[0].body == body
-    collection = collected({"a": refused})
-    (item,) = collection.done().as_ansible()["results"]
-    assert "body" not in item
 
 
 def test_items_with_one_cause_are_named_together():

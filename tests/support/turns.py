@@ -25,33 +25,40 @@ class Actor:
         self.is_started = self.is_dead = self.has_ended = False
         self.has_lost_a_write = False
         self.error: BaseException | None = None
-        self.wakes = -math.inf
-        self.is_ready: Callable[[], bool] | None = None  # None: it does not wait
+        self.wakes = -math.inf  # when its wait ends at the latest
+        self.is_ready: Callable[[], bool] = bool  # ends its wait before
 
     def can_go_on(self, now: float) -> bool:
-        if self.has_ended:
-            return False
-        return now >= self.wakes if self.is_ready is None else self.is_ready()
+        return not self.has_ended and (now >= self.wakes or self.is_ready())
 
 
 class World:
     """The actors of one run, their clock and their chooser."""
 
-    def __init__(self, choose: Callable[[int, int], int], faults: int) -> None:
+    def __init__(
+        self, choose: Callable[[int, int], int], faults: int = 0, largest: float = LARGEST
+    ) -> None:
         """`choose`: one of so many ways to go on, 0 being nothing special, and so many faults."""
         self._choose = choose
         self._faults_left = faults
+        self._largest = largest
         self._choices = 0
         self._main = threading.Semaphore(0)
         self.running: Actor | None = None
         self.actors: list[Actor] = []
-        self.now = 1_000
+        self.now: float = 1_000
         self.in_flight = 0  # requests that were sent in time and will arrive in time
         self.is_stuck = self.is_over = False
         self.log: list[str] = []
 
-    def add(self, name: str, act: Callable[[], None]) -> None:
+    def add(self, name: str, act: Callable[[], None]) -> Actor:
         self.actors.append(Actor(f"{name} {len(self.actors) + 1}", act))
+        return self.actors[-1]
+
+    def join(self) -> None:
+        """Take part in the run, as an actor that is running."""
+        self.running = self.add("main", lambda: None)
+        self.running.is_started = True
 
     def run(self) -> None:
         """Let all actors act until they have ended."""
@@ -109,16 +116,15 @@ class World:
             return
         if me.is_dead:
             raise Killed
-        me.wakes = self.now + math.ceil(seconds)
-        self._switch(self._next())
+        self.wait(bool, math.ceil(seconds))
 
-    def wait(self, is_ready: Callable[[], bool]) -> bool:
-        """Wait until something is the case; return False if that never happens."""
+    def wait(self, is_ready: Callable[[], bool], seconds: float = math.inf) -> bool:
+        """Wait until something is the case; return False if that does not happen in this time."""
         me = self.running
         if not is_ready():
-            me.is_ready = is_ready
+            me.is_ready, me.wakes = is_ready, self.now + seconds
             self._switch(self._next())
-            me.is_ready = None
+            me.is_ready, me.wakes = bool, -math.inf
         return is_ready()
 
     def _chosen(self, ways: int, faults: int = 0) -> int:
@@ -131,20 +137,21 @@ class World:
     def _able(self) -> list[Actor]:
         return [actor for actor in self.actors if actor.can_go_on(self.now)]
 
+    def _left(self) -> list[Actor]:
+        return [actor for actor in self.actors if not actor.has_ended]
+
     def _next(self) -> Actor | None:
         """Return who goes on when the running actor cannot; let time pass if nobody can."""
-        if self._choices > LARGEST:
+        if self._choices > self._largest:
             self.is_stuck = True
             return None
         able = self._able()
         if not able:
-            sleeping = [
-                each.wakes for each in self.actors if not each.has_ended and each.is_ready is None
-            ]
-            self.now = min(sleeping, default=self.now + LEASE)
+            wakes = min(each.wakes for each in self._left()) if self._left() else math.inf
+            self.now = wakes if wakes < math.inf else self.now + LEASE
             able = self._able()
         if not able:
-            able = [each for each in self.actors if not each.has_ended]
+            able = self._left()
         return able[self._chosen(len(able))] if able else None
 
     def _switch(self, to: Actor | None) -> None:
@@ -164,7 +171,7 @@ class World:
             to.go.release()
         else:
             to.is_started = True
-            threading.Thread(target=self._act, args=(to,)).start()
+            threading.Thread(target=self._act, args=(to,), daemon=True).start()
 
     def _act(self, me: Actor) -> None:
         try:
