@@ -24,9 +24,9 @@ from ...module_utils._errors import NOT_SENT, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
-from .database import Statement, Write
-from .entries import INTENT, LedgerError
+from .entries import INTENT, LedgerError, Write
 from .ledger import Header, Ledger
+from .sql import Statement
 
 
 def move_ledger(
