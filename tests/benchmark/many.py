@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the collection importable
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     Change,
     Entry,
     Key,
+    Write,
     stamped,
 )
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, create, holds, over, play, word

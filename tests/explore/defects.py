@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import (
-    Statement,
-    Write,
-)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import Statement
 from support.turns import Actor
 
 from .places import Changed, Connection

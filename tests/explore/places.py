@@ -10,14 +10,14 @@ from functools import cache
 from typing import NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import (
-    Row,
-    Statement,
-    Write,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     LedgerAway,
     LedgerError,
+    Write,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import (
+    Row,
+    Statement,
 )
 from support.turns import World
 

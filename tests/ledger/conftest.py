@@ -12,9 +12,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     LedgerAway,
+    Write,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (

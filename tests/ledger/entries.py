@@ -14,7 +14,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
     edits_of,
     write_edits,
@@ -24,6 +23,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     HistoryRow,
     Key,
+    Write,
     stamped,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger

@@ -12,7 +12,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ABSENT,
     ACCEPTED,
@@ -20,6 +19,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     INTENT,
     UNKNOWN,
     Entry,
+    Write,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ledger.entries import edited, history, put, states

@@ -19,13 +19,13 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     ledger as ledger_module,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Entry,
     LedgerAway,
     LedgerError,
+    Write,
 )
 from emulator import faults
 from ledger.entries import end_leases, execute, history, put

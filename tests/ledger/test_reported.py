@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     UNKNOWN,
     Change,
     HistoryRow,
+    Write,
     stamped,
 )
 from ledger.entries import edited, put, states

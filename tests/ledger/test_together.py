@@ -11,13 +11,13 @@ from contextlib import ExitStack
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import recording
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Change,
     Entry,
     HistoryRow,
+    Write,
     stamped,
 )
 from emulator import faults

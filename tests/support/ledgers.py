@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.database import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Change,
     Entry,
     Key,
+    Write,
     stamped,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger

@@ -36,10 +36,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 # What is reached. Lower a limit when less is reached, and never raise one.
 LIMITS = {
-    "characters": 256_400,
-    "syntax nodes": 59_350,
-    "classes": 93,
-    "files": 52,
+    "characters": 255_900,
+    "syntax nodes": 59_200,
+    "classes": 92,
+    "files": 51,
     "mean width": 43.5,
     "percent of lines over 100": 0.02,
     "files over 220 lines": 1,

@@ -10,8 +10,7 @@ import threading
 from collections import deque
 from typing import Deque
 
-from .database import Write
-from .entries import Change, LedgerError
+from .entries import Change, LedgerError, Write
 from .ledger import Ledger
 
 

@@ -28,7 +28,6 @@ from .checks import (
     require_shown,
     taken_ids,
 )
-from .database import Write
 from .entries import (
     ABSENT,
     DONE,
@@ -38,6 +37,7 @@ from .entries import (
     HistoryRow,
     Key,
     LedgerError,
+    Write,
     noted,
     stamped,
     state_of,

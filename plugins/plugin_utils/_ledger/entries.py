@@ -17,12 +17,12 @@ import platform
 import pwd
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
 from ...module_utils._resources import planning
-from .database import Write
 
 Entry = planning.Entry
 
@@ -40,6 +40,19 @@ AFTER = {
     (REJECTED, False): None,
     (NOT_SENT, False): None,
 }
+
+
+class Write(IntEnum):
+    """The purpose of a write, which decides how it is committed; each demands more than the last."""
+
+    # An outcome: survives the death of this process.
+    OUTCOME = 1
+    # A further lease of an intent: on disk before the write returns.
+    RENEWAL = 2
+    # An intent, likewise.
+    BEGIN = 3
+    # All of it takes effect or nothing, after all other writers have committed.
+    EDIT = 4
 
 
 class LedgerError(InvalidInput):

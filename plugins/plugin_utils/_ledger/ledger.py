@@ -22,7 +22,6 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar, 
 
 from ...module_utils._secrets import printable
 from . import sql
-from .database import Row, Statement, Value, Write
 from .entries import (
     STATES,
     Change,
@@ -32,8 +31,10 @@ from .entries import (
     LedgerAway,
     LedgerError,
     Serial,
+    Write,
 )
 from .postgresql import PostgresDatabase
+from .sql import Row, Statement, Value
 from .sqlite import SqliteDatabase
 
 # The same methods, which raise LedgerError; `PostgresDatabase` documents them.

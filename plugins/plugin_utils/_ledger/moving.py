@@ -24,9 +24,9 @@ from ...module_utils._errors import NOT_SENT, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
-from .database import Statement, Write
-from .entries import INTENT, LedgerError
+from .entries import INTENT, LedgerError, Write
 from .ledger import Header, Ledger
+from .sql import Statement
 
 
 def move_ledger(
@@ -113,9 +113,9 @@ def _require_no_intent(ledger: Ledger) -> None:
 
 def _close(source: Ledger, place: str) -> None:
     """Mark the source as moved to a place, once no request is in flight."""
-    source.database.write([(sql.CLOSE, (place,))], Write.EDIT)
+    (count,) = source.database.write([(sql.CLOSE, (place,))], Write.EDIT)
     source.refresh()
-    if source.header.place != place:
+    if not count and source.header.place != place:
         raise _changed_meanwhile(source)
 
 

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
 from ...module_utils._errors import ServicesError
 from ...module_utils._secrets import is_credential_name, printable
 from . import sql
-from .database import Row, Statement, Value, Write
-from .entries import LedgerAway, LedgerError
+from .entries import LedgerAway, LedgerError, Write
+from .sql import Row, Statement, Value
 
 if TYPE_CHECKING:
     import psycopg

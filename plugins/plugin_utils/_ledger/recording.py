@@ -29,7 +29,6 @@ from ...module_utils._secrets import Secrets, printable, without_placeholders
 from ...module_utils._task.task import Unrecorded
 from .checks import taken_ids
 from .commits import Commits
-from .database import Write
 from .editing import entry_after
 from .entries import (
     ABSENT,
@@ -45,6 +44,7 @@ from .entries import (
     LedgerAway,
     LedgerError,
     Serial,
+    Write,
     is_running,
     noted,
     stamped,

@@ -11,9 +11,14 @@ that numbers rows; each database replaces them.
 from __future__ import annotations
 
 import json
+from typing import Any, Sequence, Tuple, Union
 
-from .database import Value
 from .entries import Change, HistoryRow, Key
+
+Value = Union[str, int, float, None]
+# SQL, and the values in place of its `?`.
+Statement = Tuple[str, Sequence[Value]]
+Row = Tuple[Any, ...]  # one value for each column of the statement
 
 SCHEMA = 5
 # The states of a ledger.

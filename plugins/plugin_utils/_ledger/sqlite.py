@@ -14,8 +14,8 @@ from typing import Iterable, Iterator, Tuple
 from urllib.parse import quote
 
 from . import sql
-from .database import Row, Statement, Write
-from .entries import LedgerError
+from .entries import LedgerError, Write
+from .sql import Row, Statement
 
 NOW = "CAST(strftime('%s', 'now') AS INTEGER)"
 # Seconds to wait for other writers, each of which takes milliseconds.
