@@ -169,7 +169,9 @@ def ran(played, tmp_path_factory):
     hosts = {"none": {}, "sqlite": {"ledger": ledger}, "elsewhere": {}}
     hosts["elsewhere"]["ansible_connection"] = "process"
     tasks = [task(number, *row) for number, row in enumerate(ROWS.items())]
-    done = played(tasks, choose, hosts, ",".join(HOSTS), pythons=str(directory))
+    done = played(
+        tasks, choose, hosts, ",".join(HOSTS), has_tracebacks=True, pythons=str(directory)
+    )
     started = {int(path.stem) for path in directory.glob("*.started")}
     return done, entries_of(ledger), started
 

@@ -105,7 +105,8 @@ class Target(Sender):
         if "ansible_job_id" in returned and not result.failed:
             return result.but(outcome=outcome)
         failure = self._no_result(why_failed(returned), outcome)
-        return result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
+        result = result.but(failed=True, changed=False, outcome=outcome, msg=failure.msg)
+        return self._run.options.secrets.scrub(result)  # it may have the module's traceback
 
     def _guarded(self, step: Callable[[], Result | None]) -> Result | None:
         """Return the result of a step on the target, also if the connection is lost."""

@@ -47,13 +47,14 @@ def test_a_failure_of_ansible_itself_says_that_nothing_was_sent():
 def test_the_token_is_neither_printed_nor_logged(monkeypatch, options):
     logged: list[object] = []
     monkeypatch.setattr(
-        AnsibleModule, "log", lambda _self, msg, log_args: logged.append((msg, log_args))
+        AnsibleModule, "log", lambda _self, msg, log_args=None: logged.append((msg, log_args))
     )
     answers = [] if options else [answer(200, {"name": TOKEN})]
     headers = {"X-Api-Key": "s3cret-key", "X-Tenant": "blue"}
     result = run(CREATE, *answers, verbosity=4, headers=headers, **options)
     assert TOKEN not in json.dumps(result)
-    assert logged == [("Invoked", {})]
+    assert logged[0] == ("Invoked", {})
+    assert TOKEN not in str(logged)  # ansible-core 2.16 logs warnings as well
 
 
 @pytest.mark.parametrize(
