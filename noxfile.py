@@ -44,7 +44,7 @@ CORES = {
 OLDEST_TARGET = "3.9"  # the oldest Python of modules
 USUAL = ("2.16", "2.19", "2.22")  # for each change; weekly.yml runs the others
 # The core of .venv.
-(OURS,) = [core for core, (release, _) in CORES.items() if release == version("ansible-core")]
+(OURS,) = [core for core, (release, _python) in CORES.items() if release == version("ansible-core")]
 # The tests that depend on ansible-core.
 OF_CORE = (
     *("tests/crossing", "tests/integration", "tests/many"),
@@ -82,9 +82,10 @@ def shield() -> None:
         "PATH": f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPYCACHEPREFIX": str(BUILD / "pycache"),
     }
-    if shutil.which("pyenv"):  # ansible-test calls python3.9 and others, which pyenv would refuse
-        versions = subprocess.check_output(["pyenv", "versions", "--bare"], text=True).split()
-        os.environ["PYENV_VERSION"] = ":".join(reversed(versions))
+    if shutil.which("pyenv"):  # ansible-test calls python3.9 and others, which its shims refuse
+        root = Path(subprocess.check_output(["pyenv", "root"], text=True).strip())
+        paths = [path for path in os.environ["PATH"].split(os.pathsep) if "shims" not in path]
+        os.environ["PATH"] = os.pathsep.join([*paths, *map(str, root.glob("versions/*/bin"))])
 
 
 shield()

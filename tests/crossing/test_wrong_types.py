@@ -107,7 +107,9 @@ OPTIONS = {
 }
 
 
-IN_THE_WORKER = [name for name, (case, *_) in OPTIONS.items() if case.path[0] in READ_BY_THE_WORKER]
+IN_THE_WORKER = [
+    name for name, (case, *_more) in OPTIONS.items() if case.path[0] in READ_BY_THE_WORKER
+]
 
 
 def check(case: Wrong, result: dict) -> None:

@@ -27,7 +27,7 @@ def test_a_guide_shows_on_github_what_it_shows_on_the_site(name):
     """GitHub knows no role of Sphinx, and no caption: the text names the file."""
     text, links = TEXTS[name], LINK.findall(TEXTS[name])
     assert re.findall(r":\w+:`", text) == []
-    assert [to for _, to in links if not (ROOT / "docs/docsite/rst" / to).exists()] == []
+    assert [to for _text, to in links if not (ROOT / "docs/docsite/rst" / to).exists()] == []
     parts = re.split(r":caption: (\S+)\n", text)
     assert [
         file for file, before in zip(parts[1::2], parts[::2]) if f"``{file}``" not in before
@@ -38,7 +38,7 @@ def test_each_guide_is_linked_from_another_one():
     linked = {
         Path(to).stem
         for name, text in TEXTS.items()
-        for _, to in LINK.findall(text)
+        for _text, to in LINK.findall(text)
         if Path(to).stem != name
     }
     assert TEXTS.keys() - linked - {"home"} == set()

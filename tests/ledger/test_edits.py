@@ -157,7 +157,11 @@ def test_entries_are_adopted_settled_corrected_and_forgotten_together(
     for name, entry in dict(other=done, old=done, lost=unknown, gone=unknown).items():
         put(edit.ledger, key(name), entry)
     before, writes, real = states(edit.ledger), [], edit.ledger.database.write
-    counted = lambda *given: writes.append(given) or real(*given)  # noqa: E731
+
+    def counted(*given):
+        writes.append(given)
+        return real(*given)
+
     monkeypatch.setattr(edit.ledger.database, "write", counted)
     result = edit(
         adopted("new", cpu="2"),
