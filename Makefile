@@ -13,22 +13,22 @@ SUITES := $(filter-out page,$(subst docs,guides,$(sort $(patsubst tests/%/,%,$(d
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each test suite: $(SUITES)"
+	@echo "and one for each test suite, with its slow tests:" $(SUITES) | fold -sw 78
 
-demo: .build/demo/venv/bin/ansible-playbook ## Install the collection and show it at work against the emulator, on one screen
+demo: .build/demo/venv/bin/ansible-playbook ## Show the collection at work against the emulator, on one screen
 	@tests/tools/demo
 
 test: venv ## Run every test that a contributor needs
 	@$(NOX) test
 
-slow: venv ## Run the tests that make test leaves out because they are slow and depend on ansible-core
+slow: venv ## Run the slow tests that make test leaves out
 	@$(NOX) tests -- -m 'matrix and not stress'
 
 ci: venv ## Run what a build server runs for each change
 	@$(NOX) ci
 
 $(SUITES): venv
-	@$(NOX) tests -- tests/$(subst guides,docs,$@)
+	@$(NOX) tests -- -m 'not stress' tests/$(subst guides,docs,$@)
 
 artifact: venv ## Build the collection and install it into .build/collections
 	@$(NOX) artifact
@@ -36,7 +36,7 @@ artifact: venv ## Build the collection and install it into .build/collections
 lint: venv ## Run the linters, and measure the size of the code
 	@$(NOX) lint extra-checks
 
-sanity: venv ## Run all of ansible-test sanity on 2.16, 2.19 and 2.22 (or CORES="2.17 2.18")
+sanity: venv ## Run ansible-test sanity on 2.16, 2.19 and 2.22 (or CORES="2.17")
 	@$(NOX) sanity -- $(CORES)
 
 docs: venv ## Build the site in .build/docs/html
@@ -48,19 +48,19 @@ molecule: venv ## Run the molecule scenarios
 certify: venv ## Import the artifact as Galaxy does
 	@$(NOX) certify
 
-matrix: venv ## Run what depends on ansible-core on 2.16, 2.19 and 2.22 (or CORES="2.17 2.18")
+matrix: venv ## Run what depends on ansible-core on the same (or CORES="2.17")
 	@$(NOX) matrix -- $(CORES)
 
-stress: venv ## Run the tests that take longer: exhaustive sweeps, thousands of generated answers, crash loops
+stress: venv ## Run sweeps, generated answers and crash loops: forty minutes
 	@$(NOX) stress
 
-bench: venv ## Measure speed against ansible-core's own modules, and the cost of the ledger (quiet machine)
+bench: venv ## Measure speed against uri, and safety, on a quiet machine
 	@$(NOX) bench
 
-mutation: venv ## Change plugins/ in one place at a time, and count what no test notices (ARGUMENTS="--sample 8 action")
+mutation: venv ## Count the changes that no test notices (ARGUMENTS="--help")
 	@$(NOX) mutation -- $(ARGUMENTS)
 
-page: venv ## Test the pages of emulator and report in Chromium (apt install chromium)
+page: venv ## Test emulator page and report page in Chromium
 	@.venv/bin/pip install --quiet -r tests/page/requirements.txt
 	@.venv/bin/pytest tests/page
 
@@ -72,10 +72,10 @@ reliability: venv ## Write the tables of docs/reliability.md and of the guide to
 	@PYTHONPATH=tests .venv/bin/python -m tools.reliability
 	@PYTHONPATH=tests .venv/bin/python -m tools.docs_failures
 
-release: venv ## Check, build and sign a release in .build/release (VERSION=1.2.3 KEY=...); publishing is left to you
+release: venv ## Build and sign a release in .build/release (VERSION=1.2.3 KEY=...)
 	@.venv/bin/python tests/tools/release.py '$(VERSION)' '$(KEY)'
 
-venv: .venv/bin/nox ## Create the virtual environment .venv (PYTHON=... names the interpreter)
+venv: .venv/bin/nox ## Create .venv (PYTHON=... names the interpreter)
 
 # A virtual environment with what its file of requirements names.
 define install

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from antsibull_fileutils.copier import GitCopier
 from support.checkout import CHECKOUT
 
@@ -23,6 +24,7 @@ TESTS = (
 )
 
 
+@pytest.mark.matrix
 def test_the_patch_adds_an_operation_that_works(tmp_path):
     tree = tmp_path / "ansible_collections/infrastructure/services"
     tree.parent.mkdir(parents=True)
