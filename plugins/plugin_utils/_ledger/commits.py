@@ -31,7 +31,9 @@ class Commits:
         """
         self._waiting.append(change)
         with self._turn:
-            self._write_all([self._waiting.popleft() for _change in range(len(self._waiting))])
+            # Another thread may have written it; then those that wait can share the next commit.
+            if change.revision not in self._effects:
+                self._write_all([self._waiting.popleft() for _change in range(len(self._waiting))])
             effect = self._effects.pop(change.revision, None)
         if effect is None:
             raise self._lost or LedgerError("nothing was written")
