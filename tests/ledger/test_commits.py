@@ -1,7 +1,5 @@
 """The threads of a list share commits."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
