@@ -379,13 +379,9 @@ def docs(session: nox.Session) -> None:
 def stress(session: nox.Session) -> None:
     """Run the tests that take longer: sweeps, thousands of generated answers, crash loops."""
     install_artifact(session)
-    for name in ("pgbouncer", "strace", "rsync", "npm"):
+    for name in ("pgbouncer", "strace"):
         if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin"):
-            session.error(
-                f"{name} is missing, on Debian: apt-get install pgbouncer strace rsync npm"
-            )
-    runner = ("--prefix", ".build/gitlab", "gitlab-ci-local@4.56.2")
-    session.run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *runner)
+            session.error(f"{name} is missing, on Debian: apt-get install pgbouncer strace")
     parallel = ("-n", "2", "--dist", "worksteal", "--ignore=tests/page")
     session.run("pytest", "-m", "stress", *(session.posargs or parallel))
 

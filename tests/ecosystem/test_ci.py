@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._task import options
-from ecosystem.test_gitlab import MARK, REQUEST, GitLab
+from ecosystem.test_gitlab import MARK, GitLab, run_job
 from support.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,21 +95,10 @@ def test_the_comment_on_gitlab_runs_nothing_of_the_branch_and_commands_nothing(t
     (branch / "fleet.plan.md").symlink_to(tmp_path / "secret")
     (branch / "json.py").write_text("raise SystemExit('the branch runs with the token')")
     (branch / "plan.txt").write_text("virtual machines: 1 to create\n/approve\n  /merge\n")
-    jobs = yaml.safe_load((ROOT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8"))
     with Service(answers.script) as api:
-        variables = {
-            "API_TOKEN": "token-for-comments",
-            "CI_API_V4_URL": f"{api.url}/api/v4",
-            "CI_PROJECT_ID": "1",
-            "CI_MERGE_REQUEST_IID": str(REQUEST),
-            "CI_PROJECT_DIR": str(branch),
-        }
-        subprocess.run(
-            ["/bin/bash", "-e", "-c", "\n".join(jobs["comment"]["script"])],
-            cwd=branch,
-            env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path), **variables},
-            check=True,
-        )
+        url = f"{api.url}/api/v4"
+        done = run_job("comment", branch, API_TOKEN="token-for-comments", CI_API_V4_URL=url)
+    assert done.returncode == 0, done.stdout
     (comment,) = answers.comments
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "virtual machines: 1 to create\n\\/approve\n  \\/merge\n" in comment

@@ -1,4 +1,4 @@
-"""The pipeline of docs/ci in a local runner of GitLab's pipelines, with the ledger in PostgreSQL."""
+"""The jobs of docs/ci/gitlab-ci.yml, one after the other, with the ledger in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,30 +10,25 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from ecosystem.conftest import git
+import yaml
 from faults.behaviors import whole
 from support.checkout import CHECKOUT
 from support.databases import reader_of, schema_in
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
 
-pytestmark = pytest.mark.stress
-
-RUNNER = CHECKOUT / ".build/gitlab/node_modules/.bin/gitlab-ci-local"
-# It would need a container; without one the runner uses a shell.
-IMAGE = "  image: python:3.12.12\n"
-# Fills the container; here everything is installed, and the Python may be older.
-INSTALLATION = re.compile(r"  before_script:  # without.*\n    - \|\n(?:      .*\n)+")
+PIPELINE = yaml.safe_load((CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8"))
 FLEET = (CHECKOUT / "docs/ci/fleet.yml").read_text(encoding="utf-8")
 FLEET_LIST = FLEET[
     FLEET.index("          - name: shop01\n") : FLEET.index(
         "        fleet_application_role_defaults"
     )
 ]
-LISTED = [f"vm{number}" for number in range(5)]
-REQUEST = 7  # the number of the merge request
+LISTED = "".join(f"          - name: vm{number}\n" for number in range(5))
+REQUEST, COMMIT = 7, "b" * 40  # the number of the merge request, and the commit of its merge
 PROJECT = "/api/v4/projects/1"
 COMMENTS = f"{PROJECT}/merge_requests/{REQUEST}/notes"
 MARK = "<!-- fleet: the plan -->"
@@ -98,105 +93,68 @@ class GitLab:
         return [note["body"] for note in self.notes[1:]]
 
 
-class Pipeline:
-    """A project whose jobs are run by the local runner."""
-
-    def __init__(
-        self, directory: Path, collections: Path, url: str, ledger: str, gitlab: GitLab, api: str
-    ) -> None:
-        self.directory, self.gitlab, self.ledger = directory, gitlab, ledger
-        # By environment, as the file says.
-        self._scoped = {
-            "plan": {"INFRASTRUCTURE_SERVICES_LEDGER": reader_of(ledger)},
-            "comment": {"API_TOKEN": "token-for-comments"},
-            "apply": {
-                "API_TOKEN": "token-for-reading",
-                "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
-                "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
-            },
-        }
-        self._variables = {
-            "INFRASTRUCTURE_SERVICES_BASE_URL": url,
-            "CI_API_V4_URL": f"{api}/api/v4",
+def run_job(name: str, directory: Path, **variables: str) -> subprocess.CompletedProcess:
+    """Run the script of a job as a runner does, in the directory of the project."""
+    return subprocess.run(
+        ["/bin/bash", "-e", "-c", "\n".join(PIPELINE[name]["script"])],
+        cwd=directory,
+        env={
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(directory.parent),
+            "TMPDIR": str(directory.parent),
+            "LC_ALL": "C.UTF-8",
+            "CI_PROJECT_DIR": str(directory),
             "CI_PROJECT_ID": "1",
             "CI_MERGE_REQUEST_IID": str(REQUEST),
-            "CI_DEFAULT_BRANCH": "main",
-            "ANSIBLE_COLLECTIONS_PATH": str(collections),
-            "ANSIBLE_HOME": str(directory.parent / "home"),
+            "CI_COMMIT_SHA": COMMIT,
+            **PIPELINE["variables"],
+            **variables,
+        },
+        stdin=subprocess.DEVNULL,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+        check=False,
+    )
+
+
+class Project(NamedTuple):
+    """The project of the page on CI, with the ledger that somebody has created by hand."""
+
+    directory: Path
+    gitlab: GitLab
+    ledger: str
+    reader: str  # the ledger, for a role that may only read it
+    variables: dict[str, str]  # of all jobs
+
+    def run(self, job: str) -> subprocess.CompletedProcess:
+        """Run a job with the variables of its environment, as the file says."""
+        ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": self.ledger}
+        token = {"INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN}
+        scoped = {
+            "plan": {"INFRASTRUCTURE_SERVICES_LEDGER": self.reader},
+            "comment": {"API_TOKEN": "token-for-comments"},
+            "apply": {"API_TOKEN": "token-for-reading", **token, **ledger},
         }
-
-    def commit(self, listed: list[str]) -> str:
-        """Commit a list of machines and return the commit."""
-        machines = "".join(f"          - name: {name}\n" for name in listed)
-        text = FLEET.replace(FLEET_LIST, machines)
-        (self.directory / "fleet.yml").write_text(text, encoding="utf-8")
-        git(self.directory, "add", "--all")
-        git(self.directory, "commit", "--quiet", "--message", f"{len(listed)} machines")
-        return self.head
-
-    @property
-    def head(self) -> str:
-        """The commit that the pipeline is for."""
-        line = ["git", "rev-parse", "HEAD"]
-        done = subprocess.run(
-            line, cwd=self.directory, check=True, text=True, stdout=subprocess.PIPE
-        )
-        return done.stdout.strip()
-
-    def run(self, job: str, source: str) -> subprocess.CompletedProcess:
-        """Run a job of a pipeline that was started by a merge request or by a push."""
-        wanted = {
-            **self._variables,
-            **self._scoped[job],
-            "CI_PIPELINE_SOURCE": source,
-            "CI_COMMIT_SHA": self.head,
-        }
-        options = [
-            "--shell-executor-no-image",
-            "--shell-isolation",
-            "--home",
-            self.directory.parent,
-        ]
-        variables = [f"--variable={name}={value}" for name, value in wanted.items()]
-        return subprocess.run(
-            [RUNNER, job, *options, *variables],
-            cwd=self.directory,
-            env={
-                "PATH": f"{BIN}:{os.environ['PATH']}",
-                "HOME": str(self.directory.parent),
-                "LC_ALL": "C.UTF-8",
-            },
-            stdin=subprocess.DEVNULL,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=300,
-            check=False,
-        )
-
-    @property
-    def artifacts(self) -> Path:
-        return self.directory / ".gitlab-ci-local/artifacts"
+        return run_job(job, self.directory, **self.variables, **scoped[job])
 
 
 @pytest.fixture
-def pipeline(tmp_path, collections, service, postgres_server) -> Iterator[Pipeline]:
-    """The project of the page on CI, with the ledger that somebody has created by hand."""
-    if not RUNNER.exists():
-        pytest.fail("the runner is missing: make stress")
-    project = tmp_path / "project"
-    project.mkdir()
-    text = (CHECKOUT / "docs/ci/gitlab-ci.yml").read_text(encoding="utf-8")
-    assert IMAGE in text
-    text, count = INSTALLATION.subn("  before_script: []\n", text.replace(IMAGE, ""))
-    assert count == 1
-    (project / ".gitlab-ci.yml").write_text(text, encoding="utf-8")
-    git(project, "init", "--quiet", "--initial-branch", "main")
-    git(project, "remote", "add", "origin", "git@gitlab.example.com:team/fleet.git")
+def project(tmp_path, collections, service, postgres_server) -> Iterator[Project]:
+    directory = tmp_path / "project"
+    directory.mkdir()
+    (directory / "fleet.yml").write_text(FLEET.replace(FLEET_LIST, LISTED), encoding="utf-8")
     answers = GitLab()
     with Service(answers.script) as api:
+        variables = {
+            "INFRASTRUCTURE_SERVICES_BASE_URL": service.url,
+            "CI_API_V4_URL": f"{api.url}/api/v4",
+            "ANSIBLE_COLLECTIONS_PATH": str(collections),
+            "ANSIBLE_HOME": str(tmp_path / "home"),
+        }
         ledger = schema_in(postgres_server)
-        yield Pipeline(project, collections, service.url, ledger, answers, api.url)
+        yield Project(directory, answers, ledger, reader_of(ledger), variables)
 
 
 def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
@@ -213,61 +171,61 @@ def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
     ansible.ours("settle", given).ok()
 
 
+@pytest.mark.matrix
 def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
-    pipeline, service, ansible_once
+    project, service, ansible_once
 ):
     """A ledger that was a file is moved to the server; the plan of a merge request is what the
     merge sends.
     """
-    commit = pipeline.commit(LISTED)
-    refused = pipeline.run("plan", "merge_request_event")
+    refused = project.run("plan")
     assert refused.returncode
     assert "fleet_ledger_create is false" in refused.stdout
-    commented = pipeline.run("comment", "merge_request_event")
+    commented = project.run("comment")
     assert commented.returncode == 0, commented.stdout
-    (comment,) = pipeline.gitlab.comments
+    (comment,) = project.gitlab.comments
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "fleet_ledger_create is false" in comment
     ansible_once.playbook(FIRST).ok()
     file = f"{ansible_once.directory}/fleet.db"
-    ansible_once.ours("move_ledger", {"ledger": file, "to": pipeline.ledger}).ok()
+    ansible_once.ours("move_ledger", {"ledger": file, "to": project.ledger}).ok()
 
-    planned = pipeline.run("plan", "merge_request_event")
+    planned = project.run("plan")
     assert planned.returncode == 0, planned.stdout
-    plan = (pipeline.artifacts / "plan/fleet.plan.json").read_bytes()
-    commented = pipeline.run("comment", "merge_request_event")
+    plan = (project.directory / "fleet.plan.json").read_bytes()
+    commented = project.run("comment")
     assert commented.returncode == 0, commented.stdout
-    (comment,) = pipeline.gitlab.comments  # in place of the other one
+    (comment,) = project.gitlab.comments  # in place of the other one
     assert comment.startswith(f"{MARK}\n\n")
     assert "failed" not in comment
     assert "4 to create" in comment
     assert len(re.findall(r"^[+!] vm\d", comment, re.MULTILINE)) == 5  # one of them differs
     assert len(service.conversation()) == 1
 
-    direct = pipeline.run("apply", "push")
+    direct = project.run("apply")
     assert direct.returncode
     assert "is not the merge of a merge request" in direct.stdout
-    pipeline.gitlab.merged = commit
-    expired = pipeline.run("apply", "push")
+    project.gitlab.merged = COMMIT
+    expired = project.run("apply")
     assert expired.returncode
     assert "The plan of merge request 7 has expired." in expired.stdout
     assert len(service.conversation()) == 1
-    pipeline.gitlab.plan = plan
+    project.gitlab.plan = plan
 
-    service.fault(kind="drop", when="after", count=1)
-    applied = pipeline.run("apply", "push")
+    service.fault(kind="drop", when="after", skip=3, count=1)  # of the fourth and last
+    applied = project.run("apply")
     assert applied.returncode, "an answer was lost"
     assert "in doubt" in applied.stdout
-    rows = json.loads((pipeline.artifacts / "apply/fleet.json").read_text())["results"]
+    rows = json.loads((project.directory / "fleet.json").read_text())["results"]
     (doubtful,) = [row["item"] for row in rows if row["word"] == "in doubt"]
 
-    # It goes on with the others, and sends the doubtful one no second time.
-    again = pipeline.run("apply", "push")
+    # The doubtful one is sent no second time.
+    again = project.run("apply")
     assert again.returncode
     created = Counter(body["name"] for body in service.bodies())
     assert created == Counter(f"vm{number}" for number in range(5)), created
 
-    settle(ansible_once, pipeline.ledger, doubtful)
-    settled = pipeline.run("apply", "push")
+    settle(ansible_once, project.ledger, doubtful)
+    settled = project.run("apply")
     assert settled.returncode == 0, settled.stdout
     assert len(service.conversation()) == 5
