@@ -8,13 +8,11 @@ from typing import Any
 from crossing.table import CPU, REFUSED, Case, attempts, cases
 
 MODULE = "infrastructure.services.compute_virtual_machine"
-PREFIX = "INFRASTRUCTURE_SERVICES_"
 NOTHING: dict[str, Any] = {}
 KEYWORDS = {
     "worker": {},
     "become": {"become": True, "become_method": "myself"},
     "delegate": {"delegate_to": "nowhere"},
-    "environment": {},
 }
 
 
@@ -68,13 +66,7 @@ def task(path: str, case: Case) -> dict[str, Any]:
         "retries": 0,
         "retry_max_delay": 0,
     }
-    where = {
-        "base_url": url,
-        "access_token": token,
-        "ledger": f"{{{{ {ledger} | default(omit) }}}}",
-    }
-    if path == "environment":
-        where["ledger"] = f"{{{{ {ledger} | default('') }}}}"
-        keywords["environment"] = {PREFIX + name.upper(): value for name, value in where.items()}
-        where = {}
+    where = {"base_url": url, "ledger": f"{{{{ {ledger} | default(omit) }}}}"}
+    if case.form != "check":  # which needs none
+        where["access_token"] = token
     return {"name": case.task, **KEYWORDS[path], **keywords, MODULE: {**given, **where}}

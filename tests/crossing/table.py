@@ -12,9 +12,8 @@ from typing import Callable, NamedTuple
 
 from support.wire import Last, answer
 
-# Where a task runs. `delegate`: on an unreachable host; `environment`: in the worker, with
-# base_url, token and ledger taken from the task's environment.
-PATHS = ("worker", "become", "delegate", "environment")
+# Where a task runs. `delegate`: on an unreachable host.
+PATHS = ("worker", "become", "delegate")
 LEDGERS = ("none", "sqlite", "postgresql")
 # `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
 FORMS = ("plain", "again", "plan", "until", "loop", "check")

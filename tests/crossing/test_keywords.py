@@ -68,6 +68,11 @@ DONE = {
     "state": "done",
 }
 MYSELF = KEYWORDS["become"]
+WHERE = {
+    "BASE_URL": "{{ service }}/{{ inventory_hostname }}",
+    "ACCESS_TOKEN": TOKEN,
+    "LEDGER": "{{ ledger | default('') }}",
+}
 BROKEN, AWAY = through("/bin/false"), {"ansible_connection": "away"}
 NOT_SENT, UNKNOWN = ("not_sent", "not_sent"), ("unknown", "unknown")
 # Only the module would tell how it ended, so the entry stays an intent.
@@ -113,7 +118,11 @@ ROWS = {
     "vault": Row({}, **DONE, options={"access_token": "{{ vaulted }}"}),
     "diff": Row({"diff": True}, **DONE),
     "become": Row(MYSELF, **DONE, starts=True),
-    "environment": Row({"environment": {"SOME": "thing"}}, **DONE),
+    "environment": Row(
+        {"environment": {f"INFRASTRUCTURE_SERVICES_{name}": it for name, it in WHERE.items()}},
+        **DONE,
+        options=dict.fromkeys(map(str.lower, WHERE), "{{ omit }}"),
+    ),
     "another connection": Row({"vars": {"ansible_connection": "process"}}, **DONE, starts=True),
     "delegated to this host": Row({"delegate_to": "localhost"}, **DONE),
     "delegated": Row({"delegate_to": "elsewhere"}, **DONE, starts=True),

@@ -1,5 +1,4 @@
-"""Every option at every level with a value of every wrong type, as a module; in the worker those
-that it reads itself.
+"""Every option at every level with a value of every wrong type.
 
 Nothing is sent and no Python error comes back; a value that can only be a mistake is refused,
 naming its option.
@@ -16,7 +15,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     APPLICATION_ROLES,
     VIRTUAL_MACHINES,
 )
-from support import LEAST, OPERATION, SPECS
+from support import LEAST, SPECS
 from support.front import run_module, run_plural
 from support.shapes import put
 from support.wire import Last, running
@@ -35,16 +34,6 @@ NEVER_MEANT = {
     "dict": ("list", "number", "true", "text", "nested"),
     "list": ("dict",),
     "list of dict": ("number", "true"),
-}
-READ_BY_THE_WORKER = {
-    "base_url",
-    "access_token",
-    "client_secret",
-    "auth_parameters",
-    "ca_path",
-    "ledger",
-    "name",
-    "id",
 }
 # What an unhandled Python error looks like.
 PYTHON = re.compile(
@@ -107,11 +96,6 @@ OPTIONS = {
 }
 
 
-IN_THE_WORKER = [
-    name for name, (case, *_more) in OPTIONS.items() if case.path[0] in READ_BY_THE_WORKER
-]
-
-
 def check(case: Wrong, result: dict) -> None:
     """Assert what holds for every result of such a task."""
     said = str(result.get("msg", ""))
@@ -142,35 +126,6 @@ def test_a_module_refuses_it_and_names_the_option(silent, option: str):
         ):  # outside the worker, a module refuses every ledger
             check(case, run_module(case.resource, case.options(silent.url), check_mode=True))
     assert silent.connections == 0
-
-
-@pytest.fixture(scope="module")
-def in_the_worker(played) -> dict[str, dict]:
-    """Return the result of each case in the worker: one loop over each module's cases."""
-    chosen = [case for option in IN_THE_WORKER for case in OPTIONS[option]]
-    tasks = [
-        {
-            "name": name,
-            f"infrastructure.services.{name}": "{{ item.options }}",
-            "loop": [
-                {"case": str(case), "options": case.options("http://127.0.0.1:9")}
-                for case in chosen
-                if case.resource == name
-            ],
-            "check_mode": True,
-        }
-        for name in OPERATION
-    ]
-    done = played(tasks, lambda _sent: Last())
-    assert done.service.connections == 0
-    items = [line["result"] for line in done.run.results if line["kind"] == "item"]
-    return {item["item"]["case"]: item for item in items}
-
-
-@pytest.mark.parametrize("option", IN_THE_WORKER)
-def test_a_task_refuses_it_and_names_the_option(in_the_worker, option: str):
-    for case in OPTIONS[option]:
-        check(case, in_the_worker[str(case)])
 
 
 NO_DICTS = {"null": None, "number": 1, "true": True, "text": "x", "list": [{"name": "a"}]}

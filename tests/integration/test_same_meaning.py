@@ -20,7 +20,6 @@ exec env -i PATH="$PATH" HOME="$HOME" "$@"
 """
 PLACES = {"worker": {}, "become": {"become": True}}
 AS_ROOT = {"ANSIBLE_BECOME_ALLOW_SAME_USER": "true", "ANSIBLE_PIPELINING": "true"}
-PATHS = ("ca_path", "client_cert", "client_key")
 
 
 @pytest.fixture
@@ -120,30 +119,3 @@ def test_the_file_of_a_playbook_is_below_the_working_directory(ansible):
     result = missing.result("Record what it says")
     assert (result["outcome"], result["failed"]) == ("not_sent", True)
     assert result["msg"].startswith(f"file: {ansible.directory}/none.csv cannot be read: ")
-
-
-PLANNED = {
-    "one": (VM, {"name": "vm"}),
-    "list": (f"{VM}s", {"virtual_machines": [{"name": "vm"}]}),
-    "ledger": (VM, {"name": "vm", "ledger": "{{ playbook_dir }}/ledger.db"}),
-    "client": (VM, {"name": "vm", "auth_url": "http://127.0.0.1:9/token", "client_id": "web"}),
-}
-
-
-def test_check_mode_needs_no_token(ansible):
-    tasks = [
-        {"name": f"{place} {name}", module: given, **keywords}
-        for place, keywords in PLACES.items()
-        for name, (module, given) in PLANNED.items()
-    ]
-    variables = {**AS_ROOT, f"{PREFIX}ACCESS_TOKEN": None}
-    run = ansible.tasks(tasks, "--check", **variables).ok()
-    for task in tasks:
-        result = run.result(task["name"])
-        assert (result["outcome"], result["changed"], result["failed"]) == ("not_sent", True, False)
-    needing = [{**task, "ignore_errors": True} for task in tasks]
-    sent = ansible.tasks(needing, **variables)
-    for place in PLACES:
-        assert "access_token: is missing" in sent.result(f"{place} one")["msg"]
-        told = sent.result(f"{place} client")["msg"]
-        assert "auth_url: needs client_id and client_secret" in told
