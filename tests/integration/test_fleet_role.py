@@ -251,43 +251,6 @@ def going_on(play: dict) -> dict:
 
 
 @pytest.mark.matrix
-def test_only_what_was_approved_is_sent(ansible_once, service):
-    machines = [{"name": f"vm{number}", "attributes": {"cpu": 4}} for number in range(3)]
-    roles = [{"id": "role-0001", "attributes": {"login": False}}]
-    plan = dict(fleet_report="fleet.json", fleet_application_roles=roles)
-    service.seed("role-0001", name="one")
-    said = ansible_once.playbook([of_fleet(machines, **plan)], "--check").ok().output
-    assert "\nreport: fleet.plan.json, .html, .md\n" in said
-    approved = dict(plan, fleet_approved="fleet.plan.json")
-    other = [*machines[:2], {"name": "vm2", "attributes": {"cpu": "8"}}, {"name": "VM1"}]
-    other_roles = [{"id": "role-0001", "attributes": {"login": True}}]
-    elsewhere = dict(approved, fleet_ledger="{{ playbook_dir }}/misspelled.db")
-    refused = [
-        going_on(of_fleet(other, **approved)),
-        going_on(of_fleet(machines, **{**approved, "fleet_application_roles": other_roles})),
-        going_on(of_fleet(machines, **elsewhere)),
-    ]
-    run = ansible_once.playbook(refused)
-    said = [line["result"]["msg"] for line in run.ok().results if line["result"]["failed"]]
-    told = (
-        "vm2: attributes.cpu (8 now, 4 approved); VM1: the plan does not send it.",
-        "role-0001: attributes.login (true now, false approved).",
-        "fleet.plan.json' was made for http",
-    )
-    assert [words in msg for words, msg in zip(told, said)] == [True] * 3
-    assert " changed=0 " in run.output  # the task that only checks changes nothing
-    assert not (ansible_once.directory / "misspelled.db").exists()
-    assert service.conversation() == []
-    sent = of_fleet(machines, **approved)
-    run = ansible_once.playbook([sent, sent]).ok()
-    assert re.findall(r"virtual machines: (\d created, \d unchanged)", run.output) == [
-        "3 created, 0 unchanged",
-        "0 created, 3 unchanged",
-    ]
-    assert "\nreport: fleet.json, .html, .xml\n" in run.output
-
-
-@pytest.mark.matrix
 def test_five_of_a_fleet_are_tried_first(ansible_once, service):
     """The others are left out, in the plan and at the end, and are not taken for removed ones."""
     machines = [{"name": f"vm{number:02}"} for number in range(12)]

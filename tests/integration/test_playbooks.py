@@ -185,6 +185,8 @@ def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible_
     absent = f"ledger={ledger} resource=compute_virtual_machine name=web01 state=absent"
     ansible_once.adhoc(ENTRY, absent).ok()
     ansible_once.ours("in_doubt", watch).ok()
+    refused = ansible_once.ours("in_doubt", {**watch, "states": "done"})
+    assert "states: the playbook in_doubt has its own" in refused.output
 
 
 def create(ansible: Ansible, ledger: str, *names: str) -> Run:
@@ -231,23 +233,3 @@ def test_assets_in_doubt_are_listed_with_commands_that_settle_them_when_pasted(
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(path)}
     nothing = ansible_once.ours("in_doubt", {}, **environment)
     assert shown(nothing) == [f"Nothing that matches is in doubt in {path}."]
-
-
-@pytest.mark.matrix
-def test_the_ledger_is_shown_as_a_table(ansible_once, service):
-    path = f"{ansible_once.directory}/ledger.db"
-    create(ansible_once, path, "web01", "db01").ok()
-    run = ansible_once.ours("show_ledger", {"ledger": path, "names": "web*"})
-    count, *lines = shown(run)
-    head, _resource, row = " ".join(lines).partition("compute_virtual_machine")
-    assert (count, head.split()[0]) == (f"{path}: 1 done", "NAME")
-    name, state, _day, _time, address, team, _id = row.split()
-    assert (name, state, address, team) == ("web01", "done", *ATTRIBUTES.values())
-    several = {"ledger": path, "names": "web*, db*", "states": "done, "}
-    both = ansible_once.ours("show_ledger", several)
-    assert [row.split()[0] for row in shown(both) if "done  " in row] == ["db01", "web01"]
-    none = ansible_once.ours("in_doubt", {"ledger": path, "names": "wbe*"})
-    assert shown(none) == [f"Nothing that matches is in doubt in {path}."]
-    refused = ansible_once.ours("in_doubt", {"ledger": path, "states": "done"})
-    assert "states: the playbook in_doubt has its own" in refused.output
-    assert not re.search("WARNING|DEPRECATION", run.output + none.output)

@@ -1,10 +1,8 @@
-"""CSV texts and JSON files that people, spreadsheets and broken disks leave behind."""
+"""JSON files that people, editors and broken disks leave behind."""
 
 from __future__ import annotations
 
 import copy
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -19,23 +17,6 @@ ODD_JSON = [
     *("[" * 5000, "[" * 600 + "]" * 600, '{"a":' * 100_000, "9" * 5000, '{"a": %s}' % ("9" * 5000)),
     '{"a": ' + "[" * 70 + "]" * 70 + "}",
 ]
-ODD_CELLS = [
-    *("", " ", "web01", "web02", "4", "-1", "4,5", "1.000", "1e5", "0x10", "true", "no", "{{ x }}"),
-    *("=1+1", "2026-01-02T03:04:05Z", "9999-99-99", "absent", "unknown", "done", "in_doubt"),
-    *("compute_virtual_machine", "cassandra_application_role", "https://s.example", "http://[::1"),
-    *("../x", "\x1b[31m", "a\u2028b", "\ufeff", "\u202e", "x" * 200_000, "a=b c=d", "a, b"),
-    *ODD_JSON,
-]
-COLUMNS = [
-    *("extra_attributes", "cpu", "vm_ram", "team", "subnet.mask", "volumes", "volumes[0].name"),
-    *("volumes[1].size_gb", "puppet_classes", "attributes.ip", "id", "creation_date"),
-]
-ODD_COLUMNS = [
-    *("", "name ", "CPU", "login", "attributes", "volumes[999999].name", "volumes[0][0]", "1"),
-    *("volumes" + "[0]" * 3000, "subnet" + ".mask" * 3000, "a" * 200_000),
-    *("\x1b[31m", '"', "na\nme"),
-]
-CELLS = st.just("") | st.sampled_from(ODD_CELLS) | ANY_TEXT
 VALUES = st.recursive(
     st.one_of(
         *(st.none(), st.booleans(), st.integers(), st.floats(), ANY_TEXT),
@@ -46,19 +27,6 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
-
-
-@st.composite
-def csv_texts(draw: st.DrawFn) -> str:
-    """Return a text that is CSV in most of its parts."""
-    header = ["name", *draw(st.lists(st.sampled_from(COLUMNS), max_size=2, unique=True))]
-    if draw(st.integers(0, 5)) == 0:
-        header.append(draw(st.sampled_from(ODD_COLUMNS)))
-    width = len(header)
-    rows = draw(st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=2))
-    written = io.StringIO()
-    csv.writer(written, delimiter=draw(st.sampled_from(",;\t"))).writerows([header, *rows])
-    return draw(damaged(written.getvalue()))
 
 
 @st.composite

@@ -1,5 +1,5 @@
-"""Whatever a CSV text, a file of entries or a plan contains, there is a result, or an error that
-names the option and is short; in bounded memory, and nothing is sent that the plan does not have.
+"""Whatever a file of entries or a plan contains, there is a result, or an error that names the option
+and is short; in bounded memory, and nothing is sent that the plan does not have.
 """
 
 from __future__ import annotations
@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.infrastructure.services.plugins.filter.from_csv import from_csv
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from story.commands import Ended, Terminal
-from support import VIRTUAL_MACHINES, ServicesError
-from support.lists import run_list
 from support.wire import Wire, answer, running
 
-from .files import csv_texts, json_files
+from .files import json_files
 
 LONGEST_MESSAGE = 10_000  # characters
-LOST = '{"a": 2}'  # is left of an odd cell in which a key is there twice
 LEAST_MEMORY, MEMORY = 16 << 20, 100  # bytes for any input, and for each of its characters
 FIXED = settings(  # the seed is fixed, so a failure comes again without shrinking
     phases=(Phase.generate,),
@@ -64,51 +58,11 @@ def assert_clear(msg: str, *begins: str) -> None:
     assert len(msg) < LONGEST_MESSAGE
 
 
-# --- CSV
-
-
-def read(text: str) -> str:
-    """Read a CSV text; its items are read as a list of machines. Return how that ended."""
-    with bounded_memory(len(text)):
-        try:
-            items = from_csv(text)
-        except AnsibleFilterError as error:
-            assert_clear(str(error), "from_csv: ")
-            return "refused"
-    written = json.dumps(items, allow_nan=False, ensure_ascii=False)
-    assert written.encode()
-    assert LOST not in written
-    given = {"base_url": "http://127.0.0.1:9", "virtual_machines": items}
-    try:
-        run_list(VIRTUAL_MACHINES, given, check_mode=True)
-    except ServicesError as error:
-        assert_clear(error.msg, "virtual_machines")
-        return "not valid"
-    return "read"
-
-
 QUICK_AND_LONG = pytest.mark.parametrize(
     "how",
-    [settings(FIXED, max_examples=150), pytest.param(LONG, marks=pytest.mark.stress)],
+    [settings(FIXED, max_examples=100), pytest.param(LONG, marks=pytest.mark.stress)],
     ids=["quick", "long"],
 )
-
-
-@QUICK_AND_LONG
-def test_any_csv_text_is_read_or_refused(how):
-    ends: list[str] = []
-
-    @settings(how)
-    @given(csv_texts())
-    def each(text: str) -> None:
-        ends.append(read(text))
-
-    each()
-    assert min(ends.count("refused"), ends.count("read")) > len(ends) / 10
-    assert "not valid" in ends
-
-
-# --- files
 
 
 @pytest.fixture
@@ -184,16 +138,16 @@ def test_any_file_of_entries_is_used_or_refused(terminal, how):
     ends: list[bool] = []
 
     @settings(how)
-    @given(json_files({"entries": FILE_OF_ENTRIES}).map(inner_list), st.booleans())
-    def each(content: bytes, is_csv: bool) -> None:
-        file = terminal.directory / ("entries.csv" if is_csv else "entries.json")
+    @given(json_files({"entries": FILE_OF_ENTRIES}).map(inner_list))
+    def each(content: bytes) -> None:
+        file = terminal.directory / "entries.json"
         file.write_bytes(content)
         with bounded_memory(len(content)):
             ended = terminal.settle(ledger, str(file))
         ends.append(bool(ended.result.get("failed")))
         if ends[-1]:
-            assert_refused_clearly(ended, "file", *([] if is_csv else ["entries"]))
-        elif not is_csv:
+            assert_refused_clearly(ended, "file", "entries")
+        else:
             strict(content)
 
     each()

@@ -107,6 +107,8 @@ REFUSED = {
         {},
         "column 2 (volumes[0][1]): there is no",
     ),
+    "a far element": ("name,volumes[999999].name\nvm,x\n", {}, ": there is no such field"),
+    "a path without end": (f"name,volumes{'[0]' * 3000}\nvm,x\n", {}, ": there is no such field"),
     "a gap": (
         "name,volumes[1].name\nvm,x\n",
         {},
