@@ -34,7 +34,7 @@ def fail_one_call(case: Case, resource: str, injector: Injector, surroundings) -
     """
     with lab_of(case, resource, *surroundings) as lab:
         if case.name == "proxy":
-            with Service(Relay(lab.service.port, tunnel=True)) as proxy:
+            with Service(Relay(lab.service.port)) as proxy:
                 lab.others["proxy"] = proxy
                 with injector:
                     result = run(lab, case)

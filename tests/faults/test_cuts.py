@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import pytest
 from support import CREATE, UPDATE
-from support.service import Peer, Service
+from support.service import Peer
 
 from .behaviors import END_OF_HEAD, answers, chunked, close_delimited, once, whole
 from .case import Case
 from .lab import Lab, assert_agreement, asset_is_whole, lab_of, run
-from .relay import Relay
 
 STRIDE = 37  # between the cuts of an ordinary run; `make stress` makes every cut
-EVERY_CUT = pytest.mark.parametrize(
-    "stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"]
-)
-METHODS = pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
-ENDS = pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
-TLS = pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
-
-
 FRAMINGS = {"length": whole, "chunked": chunked, "close": close_delimited}
 
 
@@ -44,10 +35,12 @@ def check_cut(lab: Lab, result: dict, at: int, answer: bytes, *, by_fin: bool) -
         assert result["outcome"] == ("accepted" if END_OF_HEAD in answer[:at] else "unknown"), told
 
 
-@EVERY_CUT
-@ENDS
-@TLS
-@METHODS
+@pytest.mark.parametrize(
+    "stride", [STRIDE, pytest.param(1, marks=pytest.mark.stress)], ids=["some", "all"]
+)
+@pytest.mark.parametrize("end", [Peer.fin, Peer.rst], ids=["FIN", "RST"])
+@pytest.mark.parametrize("tls", ["", "server"], ids=["http", "https"])
+@pytest.mark.parametrize("resource", [CREATE, UPDATE], ids=["POST", "PUT"])
 @pytest.mark.parametrize("make", FRAMINGS.values(), ids=FRAMINGS)
 def test_cut_answers(make, resource, tls, end, stride, tmp_path, authority):
     case = Case(tls=tls)
@@ -57,29 +50,3 @@ def test_cut_answers(make, resource, tls, end, stride, tmp_path, authority):
         for at in cuts(len(answer), stride):
             lab.service.begin(once(answers(lambda body, at=at: make(body)[:at], end)))
             check_cut(lab, run(lab, case), at, answer, by_fin=end is Peer.fin)
-
-
-@EVERY_CUT
-@ENDS
-@METHODS
-def test_cut_tls(resource, end, stride, tmp_path, authority):
-    """Every TLS byte that the service sends, including the handshake."""
-    case = Case(tls="server")
-    with (
-        lab_of(case, resource, tmp_path, authority) as lab,
-        Service(Relay(lab.service.port)) as relay,
-    ):
-        lab.url, relayed = f"https://127.0.0.1:{relay.port}", relay.script
-        at, outcomes = 0, []
-        while not outcomes or relayed.cut is None:  # until the cut lies beyond all that is sent
-            lab.service.begin(answers())
-            relayed.cut = at, end is Peer.rst
-            result = run(lab, case)
-            assert_agreement(lab, result, f"cut after {at} bytes: {result.get('msg', 'ok')}")
-            assert "failed" in result or asset_is_whole(lab, result)
-            outcomes.append(result["outcome"])
-            at += stride
-        assert outcomes[0] == outcomes[-1] == "accepted", (
-            "one cut in the handshake is outlasted, no cut is no fault"
-        )
-        assert "unknown" in outcomes or resource == UPDATE

@@ -64,7 +64,7 @@ def way(request, tmp_path, monkeypatch):
     with Service(answers(), tls=context if is_tls else None) as service:
         url = service.url
         transport = Transport(ConnectionSettings(ca_path=str(tmp_path / "ca.pem")))
-        with Service(Relay(service.port, tunnel=True)) as proxy:
+        with Service(Relay(service.port)) as proxy:
             if request.param == "tunnel":
                 monkeypatch.setenv("HTTPS_PROXY", proxy.url)
                 url = url.replace("127.0.0.1", "0.0.0.0")
