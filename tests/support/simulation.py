@@ -4,7 +4,6 @@ virtual time.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from typing import Callable, NamedTuple
@@ -22,9 +21,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
     feedback_of,
-)
-from ansible_collections.infrastructure.services.plugins.module_utils._list.width import (
-    Dispatch,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
@@ -85,33 +81,6 @@ def limited_in_rate(
         return Answered(seconds * chance.uniform(0.9, 1.1))
 
     return answer
-
-
-class Fixed:
-    """A width that never adapts: a fixed number at once, whatever happens."""
-
-    failing = False
-    stop_reason = ""
-
-    def __init__(self, width: int) -> None:
-        self.now = self.room = width
-        self.in_flight = 0
-
-    def seconds_left(self, now: float) -> float:
-        """Return zero while there is room."""
-        return 0.0 if self.in_flight < self.now else math.inf
-
-    def dispatch(self) -> Dispatch:
-        """Count one more."""
-        self.in_flight += 1
-        return Dispatch(0, self.in_flight, self.now, False)
-
-    def adapt(self, *_ended) -> None:
-        """Count one less."""
-        self.in_flight -= 1
-
-    def note_failed_item(self, *_failure) -> None:
-        """Change nothing."""
 
 
 class Run(NamedTuple):
