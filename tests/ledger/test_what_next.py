@@ -6,10 +6,8 @@ import shlex
 
 import pytest
 from ledger.tasks import list_task, task
-from support.running import Ansible
 from support.wire import Last, running
 
-ANOTHER = "Look for it on the service: sent again, it may exist twice."
 SETTLE = (
     "The ledger does not send it again until it is settled. Look again later: it may still"
     " appear. For the commands, run: "
@@ -47,15 +45,6 @@ def test_after_a_lost_answer_the_message_has_the_command_that_finds_the_ledger(
             assert result["outcome"] == "unknown"
             assert result["msg"].endswith(f"{SETTLE}{expected}"), number
         assert len(service.sent) == 1
-
-
-def test_without_a_ledger_the_message_says_what_rerunning_does(collections, tmp_path):
-    create = {"name": "web01", "retries": 0, "ledger": ""}
-    with running(lambda _sent: Last()) as service:
-        ansible = Ansible(tmp_path, collections, service.url, "local")
-        one = {"name": "Create", "infrastructure.services.compute_virtual_machine": create}
-        result = ansible.tasks([one]).result("Create")
-    assert result["msg"].endswith(f" was created. {ANOTHER}")
 
 
 def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible_once, tmp_path):

@@ -110,7 +110,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
         )
 
 
-def test_the_keyword_timeout_is_reported_with_all_results(start, service):
+def test_the_keyword_timeout_is_reported_with_all_results_after_the_progress(start, service):
     service.seconds = 0.2
     run = start(COUNT, seconds=3)
     run.end()
@@ -120,6 +120,8 @@ def test_the_keyword_timeout_is_reported_with_all_results(start, service):
     assert counts["accepted"] == sum(service.created.values())
     assert counts["accepted"] + counts["not_begun"] == COUNT
     assert "not started: the keyword timeout expired" in result["msg"]
+    progress = rf"virtual machines: \d+ of {COUNT}, \d+ in flight, 0 in doubt, "
+    assert re.search(progress, run.errors)
 
 
 def test_the_next_list_does_not_share_the_ledger_of_one_that_was_cut_off(

@@ -1,5 +1,4 @@
-"""The screens that people decide from, as text at 80 columns: the plan, the end, what is in doubt;
-and the progress of a list.
+"""The screens that people decide from, as text at 80 columns: the plan, the end, what is in doubt.
 
 On stdout with Ansible's own callback; on stderr with one that prints a document on stdout.
 """
@@ -151,11 +150,3 @@ def test_the_screens_are_on_the_stream_that_people_read_and_fit_a_terminal(
 
 def both_streams(run: Run) -> tuple[str, str]:
     return run.printed, run.errors_file.read_text(encoding="utf-8")
-
-
-def test_progress_is_shown_while_a_list_is_running(start, service):
-    service.seconds = 0.5
-    run = start(60)
-    run.end()
-    assert re.search(r"virtual machines: \d+ of 60, \d+ in flight, 0 in doubt, ", run.errors)
-    assert "virtual machines: 60 created, 0 unchanged, 0 in doubt, 0 rejected, " in run.printed

@@ -100,26 +100,3 @@ def test_the_token_request_is_a_form_and_the_operation_carries_its_token(
     scheme, dummy, value = dict(operation.headers)["Authorization"].partition(" ")
     assert scheme == "Bearer"
     assert emulator.api.tokens.good(value, emulator.api.settings)
-
-
-NEEDS = "auth_url: needs client_id and client_secret"
-REFUSED = {
-    "no client": ({"client_id": None, "client_secret": None}, NEEDS),
-    "no secret": ({"client_secret": None}, NEEDS),
-    "secret with a line break": ({"client_secret": "a\nb"}, "client_secret: contains a line break"),
-    "scope with a line break": ({"scopes": ["a", "b\r\nX: 1"]}, "scopes: contains a line break"),
-    "a list": ({"auth_parameters": {"a": ["b"]}}, "auth_parameters: the value of 'a' must be"),
-    "http": ({"auth_url": "http://login.example/"}, "auth_url: http:// would send secrets in"),
-    "nothing at all": ({"auth_url": None}, "access_token: is missing"),
-    "a whole header": ({"access_token": "Bearer abc"}, "access_token: contains a space, "),
-    "fragment": ({"auth_url": "https://login.example/token#part"}, "auth_url: must not have"),
-}
-
-
-@pytest.mark.parametrize(("options", "why"), REFUSED.values(), ids=REFUSED)
-def test_a_value_that_cannot_be_sent_is_an_invalid_option(task, conversation, options, why):
-    result = task(**options)
-    assert result["failed"]
-    assert result["outcome"] == "not_sent"
-    assert result["msg"].startswith(why), result["msg"]
-    assert conversation.statuses() == []

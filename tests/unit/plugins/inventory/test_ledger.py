@@ -164,21 +164,6 @@ def test_a_name_that_is_already_taken_is_skipped_with_a_warning(listed, record):
         assert f"{left_out} is left out" in warned
 
 
-def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, record):
-    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
-    before = InventoryData()
-    for name in ("web01", "web02"):
-        before.add_host(name)
-    before.set_variable("web02", "ansible_host", "192.0.2.99")
-    hosts, warned = listed(before)
-    assert {name: host["ansible_host"] for name, host in hosts.items()} == {
-        "web01": "192.0.2.1",
-        "web02": "192.0.2.99",
-    }
-    assert hosts["web02"]["virtual_machine"]["name"] == "web02"
-    assert warned == ""
-
-
 @pytest.mark.parametrize(
     "address",
     [

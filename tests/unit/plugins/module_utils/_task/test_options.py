@@ -55,7 +55,13 @@ def validated(options):
     ("options", "named"),
     [
         ({"access_token": None}, "access_token"),
+        ({"access_token": "Bearer abc"}, "access_token"),
         ({**CLIENT, "client_id": None}, "auth_url"),
+        ({**CLIENT, "client_secret": None}, "auth_url"),
+        ({**CLIENT, "auth_url": "http://id.example/token"}, "auth_url"),
+        ({**CLIENT, "auth_url": "https://id.example/token#part"}, "auth_url"),
+        ({**CLIENT, "client_secret": "a\nb"}, "client_secret"),
+        ({**CLIENT, "auth_parameters": {"a": ["b"]}}, "auth_parameters"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": math.nan}, "timeout"),
         ({"timeout": 86401}, "timeout"),
