@@ -81,12 +81,13 @@ class ConnectionSettings(NamedTuple):
 
 
 class Transport:
-    """Makes single attempts, one at a time."""
+    """Makes single attempts, each with a connection of its own, so that threads may share it."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
         require_libraries()
         self._settings = settings
+        self._proxies = proxies_in_environment() if settings.use_proxy else {}
         if settings.ca_path or settings.client_cert or settings.client_key:
             tls_context(settings)
 
@@ -97,7 +98,7 @@ class Transport:
         """
         settings = self._settings
         attempt = Attempt(request, timeout, settings.connect_timeout)
-        proxy = proxy_for(request.url) if settings.use_proxy else ""
+        proxy = proxy_for(request.url, self._proxies)
         adapter = OneConnection(attempt, self._tls_context(request.url, proxy))
         body, problem, cut = b"", "", False
         try:
@@ -246,12 +247,11 @@ def _no_answer(attempt: Attempt) -> AttemptFailed:
     return AttemptFailed(why, sent=True)
 
 
-def proxy_for(url: str) -> str:
-    """Return the proxy for a URL by the rules of requests, '' for none.
+def proxy_for(url: str, proxies: dict[str, str]) -> str:
+    """Return the one of these proxies, by scheme, for a URL by the rules of requests, '' for none.
 
     A loopback host is never reached through a proxy.
     """
-    proxies = proxies_in_environment()
     host = urlsplit(url).hostname or ""
     if not proxies or is_loopback(host) or should_bypass_proxies(url, no_proxy=None):
         return ""

@@ -87,7 +87,9 @@ class ListTask:
         if doubtful and self._params["in_doubt"] == "stop":
             gate.stop(f"{doubtful:,} of the list in doubt ({self._spec.named('in_doubt')}: stop)")
         elif to_send:
-            context.connect(tasks[0].settings.connection)  # an unusable file: for all items at once
+            # One for all items; an unusable file fails the list.
+            transport = context.connect(tasks[0].settings.connection)
+            self._context = replace(context, connect=lambda _settings: transport)
             self._began = time.monotonic()
             run_threads(gate, self._do, most, self._watch)
             with gate.lock:
