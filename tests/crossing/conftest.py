@@ -6,7 +6,6 @@ import json
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +16,14 @@ import yaml
 from ansible.parsing.vault import VaultLib, VaultSecret
 from crossing.playbook import inventory, playbook
 from crossing.table import FATES, cases, ledgers
+from ledger.entries import execute
 from support.databases import schema_in
 from support.running import Ansible, Run
 from support.wire import Last, Sent, Wire, running
 
 ENTRIES = "SELECT name, state FROM infrastructure_services_entry"
 PASSWORD, VAULTED = "of the vault", "secret-in-the-vault"
-PLACES = ("ledger", "unreached", "untouched")  # of each kind of ledger, for one service each
+PLACES = ("ledger", "unreached")  # of each kind of ledger, for one service each
 
 
 class Played(NamedTuple):
@@ -40,9 +40,6 @@ class Crossed(NamedTuple):
     run: Run
     service: Wire
     entries: dict[str, dict[str, str]]  # by ledger: the state by name
-    untouched: dict[
-        str, bool
-    ]  # by ledger: whether a ledger only read in check mode still does not exist
 
     def results(self, ledger: str, task: str) -> list[dict]:
         """Return the result of a task on a host, or those of its items."""
@@ -65,23 +62,12 @@ def machine_of(sent: Sent) -> int:
     return int(json.loads(sent.body)["name"].split("-")[1])
 
 
-def entries_of(location: str) -> dict[str, str] | None:
-    """Return the entries of a ledger, read without the collection; None if there is no ledger at
-    all.
-    """
-    if location.startswith("postgresql:"):
-        with psycopg.connect(location) as connection:
-            if not connection.execute(
-                "SELECT 1 FROM pg_tables WHERE schemaname = current_schema()"
-            ).fetchone():
-                return None
-            rows = connection.execute(ENTRIES).fetchall()
-    elif not any(Path(location).parent.glob(f"{Path(location).name}*")):
-        return None
-    else:
-        with closing(sqlite3.connect(f"file:{location}?mode=ro", uri=True)) as connection:
-            rows = connection.execute(ENTRIES).fetchall()
-    return dict(rows)
+def entries_of(location: str) -> dict[str, str]:
+    """Return the entries of a ledger, read without the collection."""
+    try:
+        return dict(execute(location, ENTRIES))
+    except (sqlite3.OperationalError, psycopg.errors.UndefinedTable):  # nothing was recorded
+        return {}
 
 
 def located(kinds: list[str], directory: Path, postgres_server: str) -> dict[str, dict[str, str]]:
@@ -99,10 +85,10 @@ def located(kinds: list[str], directory: Path, postgres_server: str) -> dict[str
 
 
 def recorded(kept: dict[str, str]) -> dict[str, str]:
-    """Return the entries of the ledgers of one kind, but for the one that is only read."""
+    """Return the entries of the ledgers of one kind."""
     found: dict[str, str] = {}
-    for name in ("ledger", "unreached"):
-        found |= (entries_of(kept[name]) if name in kept else None) or {}
+    for location in kept.values():
+        found |= entries_of(location)
     return found
 
 
@@ -184,14 +170,6 @@ def crossed(
                 INFRASTRUCTURE_SERVICES_BASE_URL=None,
             )
         assert "Traceback" not in done.output
-        return Crossed(
-            done,
-            service,
-            {kind: recorded(kept) for kind, kept in kinds.items()},
-            {
-                kind: not (place := kept.get("untouched")) or entries_of(place) is None
-                for kind, kept in kinds.items()
-            },
-        )
+        return Crossed(done, service, {kind: recorded(kept) for kind, kept in kinds.items()})
 
     return run

@@ -46,7 +46,6 @@ def task(path: str, case: Case) -> dict[str, Any]:
     at = "nobody" if case.fate == "unreachable" else "service"
     url = f"{{{{ {at} }}}}/{{{{ inventory_hostname }}}}"
     ledger = "ledger" if at == "service" else "unreached"  # each belongs to one service
-    ledger = "untouched" if case.form == "check" else ledger
     token = f"token-of-{case.machine}" + ("-{{ item }}" if case.items else "")
     keywords = {
         "until": {

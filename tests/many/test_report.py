@@ -5,15 +5,10 @@ interrupted.
 from __future__ import annotations
 
 import os
-import signal
-import sqlite3
 from collections import Counter
-from contextlib import closing
 
 import pytest
 from many.conftest import PLAY, REPORTING, TOKEN, report_in
-from support.ledgers import end_leases
-from support.waiting import children, until
 
 COUNT = 400
 
@@ -104,43 +99,3 @@ def test_a_run_that_is_refused_before_it_begins_leaves_the_last_report_as_it_is(
     assert "results" not in refused.result
     assert [file.read_bytes() for file in files] == before
     assert service.created == Counter(["vm0", "vm1"])
-
-
-LIST = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - infrastructure.services.ledger_info:
-        run: "{{ run }}"
-"""
-
-
-@pytest.mark.matrix
-def test_after_kill_9_the_ledger_lists_what_the_run_did(run, start, service, tmp_path):
-    service.seconds = 0.3
-    run(1).end()
-    before = [(tmp_path / name).read_bytes() for name in ("fleet.json", "fleet.xml")]
-    running = run(COUNT)
-    until(lambda: sum(service.created.values()) >= 40)
-    for pid in (running.process.pid, *children(running.process.pid)):
-        os.kill(pid, signal.SIGKILL)
-    running.end()
-    assert [(tmp_path / name).read_bytes() for name in ("fleet.json", "fleet.xml")] == before
-    with closing(sqlite3.connect(tmp_path / "l.db")) as connection:
-        ((killed,),) = connection.execute(
-            "SELECT DISTINCT run FROM infrastructure_services_entry WHERE name <> 'vm0'"
-        )
-    end_leases(str(tmp_path / "l.db"))
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
-    listing = start(0, LIST, environment=environment, run=killed)
-    listing.end()
-    told = {entry["name"]: entry["state"] for entry in listing.result["entries"]}
-    assert service.created.keys() - {"vm0"} <= told.keys()
-    assert "vm0" not in told  # of the run before
-    assert set(told.values()) == {"done", "intent"}
-    assert killed not in (tmp_path / "fleet.json").read_text(encoding="utf-8")
-    run(60).end()
-    rows = report_in(tmp_path)["results"]
-    assert {"not_sent", "unknown"} <= {row["outcome"] for row in rows}
-    assert set(service.created.values()) == {1}
