@@ -27,7 +27,6 @@ from .case import (
     Case,
 )
 
-BRIEF = {"timeout": 0.5}  # seconds; for cases that last until the deadline
 _MEGABYTE = b"a" * (1 << 20)
 INTERIM = "100 Continue", "102 Processing", "103 Early Hints"
 

@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
+from story.commands import Terminal
 from support.running import Ansible
 from support.wire import answer, running
 
@@ -97,25 +98,16 @@ def test_a_relative_path_is_below_the_working_directory(ansible):
         assert result["outcome"] == "not_sent"
 
 
-def test_the_file_of_a_playbook_is_below_the_working_directory(ansible):
-    created = {
-        "name": "vm",
-        "resource": "compute_virtual_machine",
-        "ledger": "{{ playbook_dir }}/ledger.db",
-        "asset": {"id": "i", "name": "vm"},
-    }
-    ledger = f"{ansible.directory}/ledger.db"
-    ansible.tasks([{"infrastructure.services.ledger_entry": created}]).ok()
-    for playbook in ("show_ledger", "in_doubt"):
-        given = {"ledger": ledger, "file": f"{playbook}.csv"}
-        run = ansible.ours(playbook, given, PWD=None).ok()
-        assert (ansible.directory / f"{playbook}.csv").stat().st_mode & 0o777 == 0o600
-        assert "NAME" not in run.output
-    row = (ansible.directory / "show_ledger.csv").read_text().splitlines()[1]
+def test_the_file_of_a_playbook_is_below_the_working_directory(tmp_path):
+    """By the actions that the playbooks call."""
+    terminal, ledger = Terminal(tmp_path, "https://service.example"), str(tmp_path / "ledger.db")
+    terminal.edit(ledger, "vm", asset={"id": "i", "name": "vm"})
+    written = terminal.run("ledger_info", {"ledger": ledger, "file": "machines.csv"})
+    assert not written.result.get("failed"), written.said
+    assert (tmp_path / "machines.csv").stat().st_mode & 0o777 == 0o600
+    row = (tmp_path / "machines.csv").read_text().splitlines()[1]
     assert row.startswith("compute_virtual_machine,vm,done,")
-    run = ansible.ours("settle", {"ledger": ledger, "file": "show_ledger.csv"}, PWD="/nowhere")
-    assert "ledger entries: 1 unchanged" in run.ok().output
-    missing = ansible.ours("settle", {"ledger": ledger, "file": "none.csv"})
-    result = missing.result("Record what it says")
-    assert (result["outcome"], result["failed"]) == ("not_sent", True)
-    assert result["msg"].startswith(f"file: {ansible.directory}/none.csv cannot be read: ")
+    assert "ledger entries: 1 unchanged" in terminal.settle(ledger, "machines.csv").said
+    missing = terminal.settle(ledger, "none.csv").result
+    assert (missing["outcome"], missing["failed"]) == ("not_sent", True)
+    assert missing["msg"].startswith(f"file: {tmp_path}/none.csv cannot be read: ")

@@ -137,11 +137,6 @@ def swept(location: str, url: str, name: str) -> Iterator[object]:
     yield from _once_attached(lambda: task(location, base_url=url, name=name, retries=0))
 
 
-def swept_move(source: str, target: str) -> Iterator[object]:
-    """Move a ledger, in the same way."""
-    yield from _once_attached(lambda: _moved(source, target))
-
-
 def _once_attached(act: Callable[[], dict]) -> Iterator[object]:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     yield "ready"

@@ -8,6 +8,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from support.running import BIN
 
 
@@ -37,6 +38,7 @@ def shard(ansible, directory: Path, names: list[str], ledger: str) -> subprocess
     )
 
 
+@pytest.mark.matrix
 def test_shards_of_a_fleet_create_no_machine_twice(ansible_once, service, postgres, tmp_path):
     """A third of the hosts is in both shards; one that lost a machine to the other says so."""
     hosts = [f"web{number:02}" for number in range(24)]

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ledger.entries import end_leases, put, states
+from ledger.entries import end_leases, put
 from ledger.tasks import key
 from ledger.test_crash import machines
-from ledger.test_move import ENTRY, moved, states_of
+from ledger.test_postgresql import ENTRY
 
 pytestmark = pytest.mark.stress
 
@@ -133,25 +133,3 @@ def test_a_creation(kind, call, tmp_path, fork, opened, service):
     assert (
         len(in_doubt) <= 4
     )  # when the directory is synced, or SQLite's locks are released, after the commit
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_a_move(call, tmp_path, fork, opened):
-    def places(name: str) -> tuple[str, str]:
-        return str(tmp_path / f"{name}.db"), str(tmp_path / f"{name}-new.db")
-
-    def begin(name: str) -> tuple:
-        ledger = opened(places(name)[0])
-        for number in range(3):
-            put(ledger, key(f"web{number}"), ENTRY)
-        ledger.close()
-        return "swept_move", *places(name)
-
-    def check(name: str, first: dict) -> None:
-        assert first["outcome"] == "not_sent"
-        assert states_of(*places(name)).count("in use") <= 1, first
-        moved(*places(name))
-        assert states_of(*places(name)) == ["moved", "in use"]
-        assert len(states(opened(places(name)[1]))) == 3
-
-    assert sweep(fork, tmp_path, call, begin, check) or call not in ALWAYS

@@ -21,9 +21,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 from many.service import Service
 from support.lists import run_list
 from support.reports import hold_all
-from support.running import BIN, PLUGINS
+from support.running import BIN, TOKEN, Ansible
 
-TOKEN = "token-of-the-tests"
 PLAY = """
 - hosts: localhost
   connection: local
@@ -88,7 +87,8 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
     """Return a function that starts a run over a list of `count` machines, in a process group of
     its own.
     """
-    started = []
+    started, ansible = [], Ansible(tmp_path, collections, service.url, "local")
+    ansible.prepare()
 
     def start(
         count: int,
@@ -103,24 +103,13 @@ def start(service, collections, tmp_path) -> Iterator[Callable[..., Run]]:
         machines = [{"name": f"vm{index}", "attributes": {"cpu": 4}} for index in range(count)]
         more = {"machines": machines, **more}
         (tmp_path / "more.json").write_text(json.dumps(more), encoding="utf-8")
-        variables = {
-            "INFRASTRUCTURE_SERVICES_BASE_URL": service.url,
-            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
-            "ANSIBLE_COLLECTIONS_PATH": str(collections),
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-            "ANSIBLE_HOME": str(tmp_path / "home"),
-            "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
-            "ANSIBLE_CALLBACKS_ENABLED": "recorder",
-            "RECORDER_FILE": str(files[0]),
-            **(environment or {}),
-        }
+        variables = {"RECORDER_FILE": str(files[0]), **(environment or {})}
         line = [str(BIN / "ansible-playbook"), "play.yml", "-e", "@more.json", *arguments]
         with files[1].open("wb") as output, files[2].open("wb") as errors:
             process = subprocess.Popen(
                 line,
                 cwd=tmp_path,
-                env={**os.environ, **variables},
+                env=ansible.environment(**variables),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -43,13 +42,6 @@ def put(ledger: Ledger, key: Key, entry: Entry | None, lease_seconds: int = 0) -
 def finish(ledger: Ledger, key: Key, intent: Entry, after: Entry | None) -> None:
     """End an attempt that `put` began with a lease."""
     assert ledger.write([stamped(Change(Write.OUTCOME, key, intent, after))]) == [True]
-
-
-def end_leases(file: str) -> None:
-    """End the leases of tasks that were killed, as time does."""
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE infrastructure_services_entry SET lease_seconds = 0")
-        connection.commit()
 
 
 def states(location: str) -> dict[str, str]:

@@ -126,7 +126,7 @@ class Ansible:
         }
         return {name: value for name, value in (kept | ours | more).items() if value is not None}
 
-    def _write_files(self) -> Path:
+    def prepare(self) -> Path:
         """Write configuration and inventory, and return the path of the recorded results."""
         (self.directory / "ansible.cfg").touch()
         host = {"ansible_connection": self.connection, "ansible_python_interpreter": TARGET_PYTHON}
@@ -139,7 +139,7 @@ class Ansible:
 
     def command(self, name: str, *arguments: str, **environment: str | None) -> Run:
         """Run one of Ansible's commands; keyword arguments are environment variables."""
-        recorded = self._write_files()
+        recorded = self.prepare()
         done = subprocess.run(
             [str(BIN / name), *arguments],
             cwd=self.directory,
@@ -164,7 +164,7 @@ class Ansible:
         self, text: str, *options: str, **environment: str | None
     ) -> Iterator[Interrupted]:
         """Start a playbook in a process group of its own, which is killed at the end."""
-        recorded, printed = self._write_files(), self.directory / "output.txt"
+        recorded, printed = self.prepare(), self.directory / "output.txt"
         (self.directory / "playbook.yml").write_text(text, encoding="utf-8")
         line = [str(BIN / "ansible-playbook"), "playbook.yml", *options]
         with (
