@@ -168,6 +168,7 @@ def test_the_guide_to_postgresql_creates_one_machine(world, service):
     assert [body["name"] for body in service.bodies()] == ["db11"]
 
 
+@pytest.mark.matrix
 def test_the_guide_to_updates_holds_when_an_update_replaces_the_role(world, service):
     service.settings(put="replace")
     service.seed("role-1", name="orders", attributes={"login": False})

@@ -173,7 +173,7 @@ def settle(ansible: Ansible, ledger: str, doubtful: str) -> None:
 
 @pytest.mark.matrix
 def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
-    project, service, ansible_once
+    project, service, ansible
 ):
     """A ledger that was a file is moved to the server; the plan of a merge request is what the
     merge sends.
@@ -186,9 +186,9 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (comment,) = project.gitlab.comments
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "fleet_ledger_create is false" in comment
-    ansible_once.playbook(FIRST).ok()
-    file = f"{ansible_once.directory}/fleet.db"
-    ansible_once.ours("move_ledger", {"ledger": file, "to": project.ledger}).ok()
+    ansible.playbook(FIRST).ok()
+    file = f"{ansible.directory}/fleet.db"
+    ansible.ours("move_ledger", {"ledger": file, "to": project.ledger}).ok()
 
     planned = project.run("plan")
     assert planned.returncode == 0, planned.stdout
@@ -225,7 +225,7 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     created = Counter(body["name"] for body in service.bodies())
     assert created == Counter(f"vm{number}" for number in range(5)), created
 
-    settle(ansible_once, project.ledger, doubtful)
+    settle(ansible, project.ledger, doubtful)
     settled = project.run("apply")
     assert settled.returncode == 0, settled.stdout
     assert len(service.conversation()) == 5

@@ -95,28 +95,28 @@ def test_a_directory_keeps_one_emulator(background):
         ),
     ],
 )
-def test_a_value_that_cannot_be_used_is_refused(ansible_once, given, said):
+def test_a_value_that_cannot_be_used_is_refused(ansible, given, said):
     directory = (
         {}
         if given.get("emulator_state") == "absent"
-        else {"emulator_directory": str(ansible_once.directory)}
+        else {"emulator_directory": str(ansible.directory)}
     )
     background = {"emulator_port": 0, "emulator_background": True, **directory}
-    run = ansible_once.ours("emulator", {**background, **given})
+    run = ansible.ours("emulator", {**background, **given})
     assert run.rc == 2
     (failed,) = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
     assert said in failed
-    assert not (ansible_once.directory / "url").exists()
+    assert not (ansible.directory / "url").exists()
     assert run.output.count("[ERROR]") <= 1
     assert "is undefined" not in run.output
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("playbook", ["emulator", "demo"])
-def test_without_its_folder_the_emulator_names_it(ansible_once, tmp_path, playbook):
+def test_without_its_folder_the_emulator_names_it(ansible, tmp_path, playbook):
     """As when `extensions` was removed from an installed collection."""
     given = {"emulator_extensions": str(tmp_path / "gone"), "emulator_background": True}
-    run = ansible_once.ours(playbook, given)
+    run = ansible.ours(playbook, given)
     assert run.rc != 0
     said = " ".join(run.output.split())
     assert (
@@ -129,12 +129,12 @@ def test_without_its_folder_the_emulator_names_it(ansible_once, tmp_path, playbo
 @pytest.mark.matrix
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to be two users")
 @pytest.mark.parametrize(("mode", "owner"), [(0o1777, 0), (0o755, NOBODY)])
-def test_a_directory_to_which_others_may_write_is_refused(ansible_once, tmp_path, mode, owner):
+def test_a_directory_to_which_others_may_write_is_refused(ansible, tmp_path, mode, owner):
     where = tmp_path / "where"
     where.mkdir()
     where.chmod(mode)
     os.chown(where, owner, owner)
-    run = ansible_once.ours("emulator", {"emulator_port": 0, "emulator_directory": str(where)})
+    run = ansible.ours("emulator", {"emulator_port": 0, "emulator_directory": str(where)})
     assert run.rc != 0
     assert run.result("Require that the emulator is listening")["msg"] == (
         f"Other users may write to emulator_directory, {where}. Give a directory to which only you may write."

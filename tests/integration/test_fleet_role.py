@@ -251,23 +251,21 @@ def going_on(play: dict) -> dict:
 
 
 @pytest.mark.matrix
-def test_five_of_a_fleet_are_tried_first(ansible_once, service):
+def test_five_of_a_fleet_are_tried_first(ansible, service):
     """The others are left out, in the plan and at the end, and are not taken for removed ones."""
     machines = [{"name": f"vm{number:02}"} for number in range(12)]
     roles = [{"id": "role-0001", "attributes": {"login": False}}]
     fleet = dict(fleet_application_roles=roles, fleet_report="fleet.json")
-    ansible_once.playbook([of_fleet(machines[:1])]).ok()
+    ansible.playbook([of_fleet(machines[:1])]).ok()
     only = dict(fleet, fleet_only="vm0[0-3], vm11")
-    plan = ansible_once.playbook([of_fleet(machines, **only)], "--check").ok().output
+    plan = ansible.playbook([of_fleet(machines, **only)], "--check").ok().output
     assert "virtual machines: 4 to create, 1 unchanged\n" in plan
     left_out = "are left out (fleet_only: vm0[0-3], vm11)\n"
     assert f"  7 more of the list {left_out}" in plan
     assert f"  1 more of the list {left_out}" in plan  # of the roles
-    assert (
-        "7 more of the list are left out" in (ansible_once.directory / "fleet.plan.md").read_text()
-    )
+    assert "7 more of the list are left out" in (ansible.directory / "fleet.plan.md").read_text()
     wrong = of_fleet(machines, **dict(fleet, fleet_only=["vm1*", "web01"]))
-    end = ansible_once.playbook([of_fleet(machines, **only), wrong])
+    end = ansible.playbook([of_fleet(machines, **only), wrong])
     assert "virtual machines: 4 created, 1 unchanged, " in end.output
     assert f"  7 more of the list {left_out}" in end.output
     assert end.rc == 2
@@ -288,31 +286,26 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_is_refused_before_anything_is_sent(ansible_once, service):
+def test_what_is_refused_is_refused_before_anything_is_sent(ansible, service):
     """An empty `fleet_only` selects nothing, as `-e fleet_only=$UNSET` in a pipeline."""
     service.seed("role-0001", name="one")
     plays = [going_on(of_fleet([{"name": "vm0"}], **given)) for given, _said in REFUSED]
-    run = ansible_once.playbook(plays).ok()
+    run = ansible.playbook(plays).ok()
     failed = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
     assert len(failed) == len(REFUSED)
     assert [said in msg for msg, (_given, said) in zip(failed, REFUSED)] == [True] * len(REFUSED)
     assert "changed=0 " in run.output
     assert service.conversation() == []
-    assert not (ansible_once.directory / "fleet.db").exists()
+    assert not (ansible.directory / "fleet.db").exists()
 
 
 LOST = {"fleet_ledger": "{{ playbook_dir }}/lost.db"}
 NAMED = {  # By what a message names: the variables of the role.
     "fleet_concurrency": {"fleet_concurrency": 0},
-    "fleet_max_unknown": {"fleet_max_unknown": -1},
-    "fleet_virtual_machines: must be a list of dicts (CSV becomes one by": {
-        "fleet_virtual_machines": "name,cpu\nweb01,4\n"
-    },
     "name: is the same as that of fleet_virtual_machines[0]": {
         "fleet_virtual_machines": [{"name": "a"}] * 2
     },
     "fleet_report:": {"fleet_report": "/nonexistent/fleet.json"},
-    "fleet_approved:": {"fleet_approved": "/nonexistent/fleet.plan.json"},
     "set fleet_ledger_create to true": {
         "fleet_ledger_create": False,
         "fleet_ledger": "{{ playbook_dir }}/none.db",
@@ -339,12 +332,12 @@ NAMED = {  # By what a message names: the variables of the role.
 
 
 @pytest.mark.matrix
-def test_messages_name_the_variables_of_the_role(ansible_once, service):
+def test_messages_name_the_variables_of_the_role(ansible, service):
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1)
     service.fault(kind="status", status=403, operation="create_virtual_machine", skip=1)
     first = of_fleet([{"name": "made", "attributes": {"cpu": 4}}])
     plays = [going_on(of_fleet([{"name": "made"}], **given)) for given in NAMED.values()]
-    run = ansible_once.playbook([first, *plays]).ok()
+    run = ansible.playbook([first, *plays]).ok()
     said = " ".join(run.output.split())
     assert [named for named in NAMED if named not in said] == []
     assert (

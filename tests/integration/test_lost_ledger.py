@@ -16,24 +16,24 @@ def fleet(*names: str, **options) -> list[dict]:
 
 
 @pytest.mark.matrix
-def test_what_the_report_knows_is_not_sent_again(ansible_once, service):
-    directory = ansible_once.directory
+def test_what_the_report_knows_is_not_sent_again(ansible, service):
+    directory = ansible.directory
     ledger = directory / "fleet.db"
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ledger)}
     service.fault(kind="drop", when="after", skip=1)
     first = fleet(*FLEET, max_unknown=0, concurrency=1)
-    assert ansible_once.tasks(first, **environment).rc == 2
+    assert ansible.tasks(first, **environment).rc == 2
     ledger.unlink()
-    settled = ansible_once.ours("settle", {"file": "fleet.json"}, **environment).ok()
+    settled = ansible.ours("settle", {"file": "fleet.json"}, **environment).ok()
     assert "ledger entries: 3 adopted, 1 left in doubt" in settled.output
     assert "in doubt: web02" in settled.output
-    again = ansible_once.tasks(fleet(*FLEET, "web05"), **environment)
+    again = ansible.tasks(fleet(*FLEET, "web05"), **environment)
     assert again.rc == 2
     assert "1 created, 3 unchanged, 1 in doubt" in again.output
     assert len(service.conversation()) == len(FLEET) + 1
     other = {**json.loads((directory / "fleet.json").read_text()), "service": "https://other"}
     (directory / "other.json").write_text(json.dumps(other))
-    refused = ansible_once.ours("settle", {"file": "other.json"}, **environment)
+    refused = ansible.ours("settle", {"file": "other.json"}, **environment)
     assert refused.rc == 2
     told = "is the report of a run for https://other, and the ledger is for"
     assert told in " ".join(refused.output.split())

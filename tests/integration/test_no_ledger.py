@@ -44,14 +44,14 @@ CASES = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_that_creates_without_a_ledger_warns_once(ansible_once, service, case):
+def test_a_run_that_creates_without_a_ledger_warns_once(ansible, service, case):
     tasks, arguments, hosts, warnings = CASES[case]
     service.seed("role-1")
     if "another machine" in case:
         service.fault(kind="status", status=403)
-    ansible_once.inventory = {"all": {"hosts": {f"host{number}": {} for number in range(hosts)}}}
+    ansible.inventory = {"all": {"hosts": {f"host{number}": {} for number in range(hosts)}}}
     play = {"hosts": "all", "gather_facts": False, "tasks": tasks}
-    run = ansible_once.playbook(json.dumps([play]) + "\n", *arguments).ok()
+    run = ansible.playbook(json.dumps([play]) + "\n", *arguments).ok()
     loops = {line["task"] for line in run.results if line["kind"] == "item"}
     warned = [
         line

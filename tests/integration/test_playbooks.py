@@ -34,16 +34,14 @@ UNREACHABLE = {
 }
 
 
-def test_one_asset_is_sent_once_from_the_controller_whatever_the_inventory_says(
-    ansible_once, service
-):
+def test_one_asset_is_sent_once_from_the_controller_whatever_the_inventory_says(ansible, service):
     service.seed("role-1", name="reader", attributes={"login": False})
-    inventory = ansible_once.directory / "fleet.json"
+    inventory = ansible.directory / "fleet.json"
     inventory.write_text(json.dumps({"all": {"vars": UNREACHABLE}}))
     variables = {
         "base_url": service.url,
         "access_token": "given",
-        "ledger": f"{ansible_once.directory}/ledger.db",
+        "ledger": f"{ansible.directory}/ledger.db",
         "virtual_machine_name": "web01",
         "virtual_machine_attributes": {"cpu": 4},
         "application_role_id": "role-1",
@@ -56,7 +54,7 @@ def test_one_asset_is_sent_once_from_the_controller_whatever_the_inventory_says(
     both = [f"infrastructure.services.{playbook}" for playbook in (CREATE, UPDATE)]
     given = ("-e", json.dumps(variables), "-i", str(inventory))
     for _time in range(2):
-        ansible_once.command("ansible-playbook", *both, *given, **unset).ok()
+        ansible.command("ansible-playbook", *both, *given, **unset).ok()
     assert service.bodies() == [
         {"name": "web01", "attributes": {"cpu": 4}},
         {"description": "Reads", "attributes": {"login": True}},
@@ -71,8 +69,8 @@ def test_one_asset_is_sent_once_from_the_controller_whatever_the_inventory_says(
         pytest.param(UPDATE, "application_role_id", marks=pytest.mark.matrix),
     ],
 )
-def test_a_missing_variable_is_named(ansible_once, service, playbook, variable):
-    run = ansible_once.ours(playbook, {})
+def test_a_missing_variable_is_named(ansible, service, playbook, variable):
+    run = ansible.ours(playbook, {})
     assert run.rc != 0
     assert f"{variable} is missing: pass -e {variable}=" in " ".join(run.output.split())
     assert "Nothing was sent." in run.output
@@ -80,7 +78,7 @@ def test_a_missing_variable_is_named(ansible_once, service, playbook, variable):
 
 
 @pytest.mark.matrix
-def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
+def test_the_demo_fits_on_one_screen(ansible, tmp_path):
     where = tmp_path / "emulator"
     given = {
         "demo_directory": str(tmp_path),
@@ -94,12 +92,12 @@ def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
     }
     assert DOCUMENTED["demo"] == given.keys()
     try:
-        run = ansible_once.ours("demo", given).ok()
+        run = ansible.ours("demo", given).ok()
         url = (where / "url").read_text().strip()
         settings = requests.get(f"{url}/_emulator/settings", timeout=5).json()
     finally:
         stop = {"emulator_state": "absent", "emulator_directory": str(where)}
-        ansible_once.ours("emulator", stop).ok()
+        ansible.ours("emulator", stop).ok()
     assert settings["put"] == "replace"
     story = told_by(run)
     assert [line.split() for line in story if line.startswith("   the page:")] == [
@@ -119,10 +117,10 @@ def test_the_demo_fits_on_one_screen(ansible_once, tmp_path):
 
 
 @pytest.mark.matrix
-def test_the_demo_needs_no_variable_and_leaves_no_emulator(ansible_once):
-    run = ansible_once.ours("demo", {}, PWD=None).ok()
+def test_the_demo_needs_no_variable_and_leaves_no_emulator(ansible):
+    run = ansible.ours("demo", {}, PWD=None).ok()
     assert "the page:" not in "".join(told_by(run))
-    assert sorted(path.name for path in ansible_once.directory.glob("demo*")) == [
+    assert sorted(path.name for path in ansible.directory.glob("demo*")) == [
         "demo-requests.json",
         "demo.db",
         "demo.ledger.yml",
@@ -137,17 +135,17 @@ def told_by(run: Run) -> list[str]:
 
 
 @pytest.mark.matrix
-def test_an_empty_variable_counts_as_unset(ansible_once, service):
+def test_an_empty_variable_counts_as_unset(ansible, service):
     """As `-e ledger=$NOTSET` is."""
     given = {"base_url": "", "access_token": "", "ledger": "", "virtual_machine_name": "web01"}
-    run = ansible_once.ours(CREATE, given).ok()
+    run = ansible.ours(CREATE, given).ok()
     said = " ".join(run.output.split())
     assert "No ledger is set, so running this again will create another machine" in said
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ansible_once.directory / "env.db")}
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ansible.directory / "env.db")}
     for _time in range(2):
-        ansible_once.ours(CREATE, given, **environment).ok()
+        ansible.ours(CREATE, given, **environment).ok()
     assert service.bodies() == [{"name": "web01", "attributes": {}}] * 2
-    listed = ansible_once.ours("show_ledger", {"ledger": "", "base_url": ""}, **environment).ok()
+    listed = ansible.ours("show_ledger", {"ledger": "", "base_url": ""}, **environment).ok()
     assert "web01" in listed.output
 
 
@@ -160,10 +158,10 @@ def test_an_empty_variable_counts_as_unset(ansible_once, service):
         ("settle", {"file": "machines.csv"}),
     ],
 )
-def test_a_ledger_that_no_playbook_may_make_is_not_made(ansible_once, service, playbook, more):
-    (ansible_once.directory / "machines.csv").write_text("name,id\nweb01,i-1\n", encoding="utf-8")
-    path = ansible_once.directory / "l.db"
-    run = ansible_once.ours(playbook, {"ledger": str(path), "ledger_create": False, **more})
+def test_a_ledger_that_no_playbook_may_make_is_not_made(ansible, service, playbook, more):
+    (ansible.directory / "machines.csv").write_text("name,id\nweb01,i-1\n", encoding="utf-8")
+    path = ansible.directory / "l.db"
+    run = ansible.ours(playbook, {"ledger": str(path), "ledger_create": False, **more})
     assert run.rc != 0
     assert "ledger_create" in run.output
     assert not path.exists()
@@ -177,23 +175,23 @@ def shown(run: Run) -> list[str]:
 
 
 @pytest.mark.matrix
-def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible_once, service):
-    ledger = f"{ansible_once.directory}/fleet.db"
+def test_a_watcher_fails_if_something_is_in_doubt_or_there_is_no_ledger(ansible, service):
+    ledger = f"{ansible.directory}/fleet.db"
     watch = {"ledger": ledger, "fail": True}
-    failed = ansible_once.ours("in_doubt", watch)
+    failed = ansible.ours("in_doubt", watch)
     assert failed.rc == 2
     assert f"There is no ledger at {ledger}" in failed.output
     service.fault(kind="drop", when="after")
-    create(ansible_once, ledger, "web01", "web02")
-    ansible_once.ours("in_doubt", {"ledger": ledger}).ok()
-    failed = ansible_once.ours("in_doubt", watch)
+    create(ansible, ledger, "web01", "web02")
+    ansible.ours("in_doubt", {"ledger": ledger}).ok()
+    failed = ansible.ours("in_doubt", watch)
     assert failed.rc == 2
     assert "If it is there, record it" in failed.output
     assert f"1 in doubt in {ledger}: see above." in failed.output
     absent = f"ledger={ledger} resource=compute_virtual_machine name=web01 state=absent"
-    ansible_once.adhoc(ENTRY, absent).ok()
-    ansible_once.ours("in_doubt", watch).ok()
-    refused = ansible_once.ours("in_doubt", {**watch, "states": "done"})
+    ansible.adhoc(ENTRY, absent).ok()
+    ansible.ours("in_doubt", watch).ok()
+    refused = ansible.ours("in_doubt", {**watch, "states": "done"})
     assert "states: the playbook in_doubt has its own" in refused.output
 
 
@@ -208,20 +206,18 @@ ODD = ("web{01}", "web{02}")  # a command would template such names
 
 
 @pytest.mark.matrix
-def test_assets_in_doubt_are_listed_with_commands_that_settle_them_when_pasted(
-    ansible_once, service
-):
-    path = ansible_once.directory / "here/a b/ledger.db"
+def test_assets_in_doubt_are_listed_with_commands_that_settle_them_when_pasted(ansible, service):
+    path = ansible.directory / "here/a b/ledger.db"
     path.parent.mkdir(parents=True)
     service.fault(kind="drop", when="after", count=4)
-    lost = create(ansible_once, str(path), "web01", "web02", *ODD).results[0]["result"]
+    lost = create(ansible, str(path), "web01", "web02", *ODD).results[0]["result"]
     with closing(sqlite3.connect(path)) as database:
         database.executescript(
             "UPDATE infrastructure_services_entry SET state = 'intent' WHERE name = 'web02'"
         )
     pasted = lost["msg"].rpartition("For the commands, run: ")[2]
     with_path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
-    said = shown(ansible_once.command("/bin/sh", "-c", pasted, **with_path))
+    said = shown(ansible.command("/bin/sh", "-c", pasted, **with_path))
     assert said[0] == f"{path}: 1 intent, 3 unknown"
     assert said[1].split() == ["NAME", "STATE", "SINCE", "(UTC)", "ADDRESS", "TEAM", "ID"]
     for name in ("web01", "web02", *ODD):
@@ -233,11 +229,11 @@ def test_assets_in_doubt_are_listed_with_commands_that_settle_them_when_pasted(
     filled_in = found.replace('"ID"', '"found"').replace('"ADDRESS"', '"192.0.2.10"')
     for line in (filled_in, gone):
         command, *arguments = shlex.split(line)
-        ansible_once.command(command, *arguments).ok()
+        ansible.command(command, *arguments).ok()
     removed = {"ledger": str(path), "resource": "compute_virtual_machine", "state": "absent"}
-    ansible_once.tasks([{ENTRY: {**removed, "name": name}} for name in ODD]).ok()
-    again = create(ansible_once, str(path), "web01").ok().results[0]["result"]
+    ansible.tasks([{ENTRY: {**removed, "name": name}} for name in ODD]).ok()
+    again = create(ansible, str(path), "web01").ok().results[0]["result"]
     assert (again["asset"]["id"], again["changed"], "warnings" in again) == ("found", False, False)
     environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(path)}
-    nothing = ansible_once.ours("in_doubt", {}, **environment)
+    nothing = ansible.ours("in_doubt", {}, **environment)
     assert shown(nothing) == [f"Nothing that matches is in doubt in {path}."]

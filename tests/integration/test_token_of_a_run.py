@@ -85,10 +85,10 @@ def on_hosts(directory: Path, hosts: int, *tasks: str) -> tuple[str, str]:
 
 
 def test_a_revoked_token_costs_one_token_request_and_fails_no_task(
-    ansible_once, provider, identity, tmp_path
+    ansible, provider, identity, tmp_path
 ):
     text, inventory = on_hosts(tmp_path, HOSTS, "first", "second")
-    ansible_once.playbook(text, "-i", inventory, "--forks", str(HOSTS), **identity).ok()
+    ansible.playbook(text, "-i", inventory, "--forks", str(HOSTS), **identity).ok()
     assert len(provider.granted) == 2
     assert provider.answers.count(201) == 2 * HOSTS
     assert provider.answers.count(401) <= HOSTS
@@ -109,13 +109,13 @@ def short_path() -> Iterator[Path]:
 
 
 def test_a_killed_run_leaves_neither_token_nor_secret_on_disk(
-    ansible_once, provider, identity, tmp_path, short_path
+    ansible, provider, identity, tmp_path, short_path
 ):
     text, inventory = on_hosts(tmp_path, 2, "first")
     provider.may_answer.clear()
     identity["TMPDIR"] = str(short_path)
     try:
-        with ansible_once.interrupted(text, "-i", inventory, **identity) as run:
+        with ansible.interrupted(text, "-i", inventory, **identity) as run:
             assert provider.reached.wait(60)
             run.process.kill()  # so that nothing is tidied up
             run.process.wait(60)

@@ -24,9 +24,8 @@ from emulator import server
 from ledger.forked import Process, forking
 from ledger.tasks import open_at
 from support.databases import schema_in
-from support.fixtures import service as emulator
 
-__all__ = ["SLOW_ON_POSTGRES", "emulator"]
+__all__ = ["SLOW_ON_POSTGRES"]
 
 # For tests of many statements or entries, each of which takes longer on a server.
 SLOW_ON_POSTGRES = pytest.mark.parametrize(

@@ -39,14 +39,13 @@ def shard(ansible, directory: Path, names: list[str], ledger: str) -> subprocess
 
 
 @pytest.mark.matrix
-def test_shards_of_a_fleet_create_no_machine_twice(ansible_once, service, postgres, tmp_path):
+def test_shards_of_a_fleet_create_no_machine_twice(ansible, service, postgres, tmp_path):
     """A third of the hosts is in both shards; one that lost a machine to the other says so."""
     hosts = [f"web{number:02}" for number in range(24)]
     parts = {"one": hosts[:16], "two": hosts[8:]}
     for _run in range(2):
         running = {
-            name: shard(ansible_once, tmp_path / name, part, postgres)
-            for name, part in parts.items()
+            name: shard(ansible, tmp_path / name, part, postgres) for name, part in parts.items()
         }
         for name, process in running.items():
             said, _errors = process.communicate(timeout=120)

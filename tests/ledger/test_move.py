@@ -242,7 +242,7 @@ def test_two_moves_at_once_put_one_ledger_in_use(places, place, fork):
     ],
     indirect=True,
 )
-def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible_once, places):
+def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible, places):
     """Without the options of a service, since nothing is sent; no password is shown."""
     fill(places[0])
     to = places[1].replace("postgres:@", "postgres:hidden-word@")
@@ -251,24 +251,24 @@ def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible_once, places):
         "INFRASTRUCTURE_SERVICES_BASE_URL": None,
         "INFRASTRUCTURE_SERVICES_LEDGER": places[0],
     }
-    planned = ansible_once.playbook(*command, "--check", **environment).ok()
+    planned = ansible.playbook(*command, "--check", **environment).ok()
     assert planned.result("Move it")["changed"]
-    run = ansible_once.playbook(*command, **environment).ok()
+    run = ansible.playbook(*command, **environment).ok()
     assert run.result("Move it")["counts"] == {"entries": 3, "history": 3}
     assert "hidden-word" not in planned.output + run.output
     assert states_of(*places) == ["moved", "in use"]
     later = {"resource": "compute_virtual_machine", "name": "later", "asset": {"id": "later"}}
     arguments = json.dumps({"ledger": places[1], **later})
-    ansible_once.adhoc("infrastructure.services.ledger_entry", arguments, **environment).ok()
-    again = ansible_once.playbook(*command, **environment).ok()
+    ansible.adhoc("infrastructure.services.ledger_entry", arguments, **environment).ok()
+    again = ansible.playbook(*command, **environment).ok()
     assert not again.result("Move it")["changed"]
     assert "gone back in time" not in again.output
     arguments = json.dumps({"ledger": places[1], "to_base_url": "https://new.example.com"})
-    ansible_once.adhoc("infrastructure.services.ledger_move", arguments, **environment).ok()
+    ansible.adhoc("infrastructure.services.ledger_move", arguments, **environment).ok()
     with opened_for_move(places[1]) as ledger:
         assert ledger.header.base_url == "https://new.example.com"
     for table in ("ledger", "entry", "history"):  # the new one is lost
         execute(places[1], f"DROP TABLE infrastructure_services_{table}")
-    stale = ansible_once.playbook(*command, **environment)
+    stale = ansible.playbook(*command, **environment)
     assert (stale.rc, states_of(*places)) == (2, ["moved", ""])
     assert "lacks rows that this controller has seen since" in " ".join(stale.output.split())

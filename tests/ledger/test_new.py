@@ -58,12 +58,6 @@ def left_behind(location: str, ansible) -> list[str]:
         ).fetchall()
 
 
-@pytest.fixture
-def ansible(ansible_once):
-    """Only the controller has a ledger, so there is no second run as a module."""
-    return ansible_once
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)])
 def where(request, ansible) -> str:
     return (
@@ -77,7 +71,7 @@ def shown(where: str) -> str:
     return where if where.startswith("/") else "postgresql://"
 
 
-def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, where, emulator):
+def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, where, service):
     tasks = [
         {MODULE + name: {**options, "ledger_create": False}, "check_mode": check}
         for name, options in TASKS.items()
@@ -89,7 +83,7 @@ def test_a_ledger_that_must_exist_is_refused_before_anything_is_sent(ansible, wh
         assert (result["failed"], result["outcome"]) == (True, "not_sent")
         assert f"ledger: there is none at {shown(where)}" in result["msg"]
         assert "ledger_create is false" in result["msg"]
-    assert (left_behind(where, ansible), emulator.bodies()) == ([], [])
+    assert (left_behind(where, ansible), [*service.api.conversation]) == ([], [])
 
 
 def test_a_new_ledger_is_said_once_for_a_run(ansible, where):

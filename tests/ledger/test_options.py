@@ -1,6 +1,4 @@
-"""The option `ledger` as users write it, inside the Ansible worker and around a module in its own
-process.
-"""
+"""The option `ledger` as users write it."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def play(ansible, *tasks: dict, verbosity: str = "-v", **environment: str):
     return ansible.playbook(f"{text}\n", verbosity, **environment)
 
 
-def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansible, emulator):
+def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansible, service):
     info = {
         "name": "info",
         "infrastructure.services.ledger_info": {"ledger": None},
@@ -43,12 +41,12 @@ def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansibl
     ).ok()
     changed = {name: run.result(name)["changed"] for name in ("first", "again", "null", "none")}
     assert changed == {"first": True, "again": False, "null": False, "none": True}
-    assert len(emulator.conversation()) == 2
+    assert len(service.api.conversation) == 2
     assert [entry["name"] for entry in run.result("info")["entries"]] == ["web01"]
 
 
 @pytest.mark.parametrize(("option", "environment"), [UNREACHABLE, UNREACHABLE[::-1]])
-def test_the_password_of_a_ledger_is_not_shown(ansible, emulator, option, environment):
+def test_the_password_of_a_ledger_is_not_shown(ansible, service, option, environment):
     run = play(
         ansible,
         create("option", ledger=option),
@@ -58,4 +56,4 @@ def test_the_password_of_a_ledger_is_not_shown(ansible, emulator, option, enviro
     )
     for name in ("option", "environment"):
         assert run.result(name)["msg"].startswith("ledger: postgresql://127.0.0.1:1/db: ")
-    assert (SECRET in run.output, emulator.conversation()) == (False, [])
+    assert (SECRET in run.output, [*service.api.conversation]) == (False, [])

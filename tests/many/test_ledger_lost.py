@@ -1,16 +1,12 @@
-"""A ledger that stays away ends a list promptly, one that comes back does not."""
+"""A ledger that stays away ends a list promptly, and files that are open leave room for it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
-import psycopg
-import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     LedgerAway,
@@ -18,7 +14,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 from many.conftest import run_here
 from support.databases import schema_in
 from support.ledgers import states
-from support.waiting import until
 
 COUNT = 400
 FEW_FILES = """if True:
@@ -34,12 +29,6 @@ FEW_FILES = """if True:
 LONGEST = 40.0  # seconds, for a busy machine; a limit of 2 s for each of 40 items would take twice as long
 
 
-@pytest.fixture
-def database(postgres_server) -> str:
-    """The URL of a ledger in a schema of its own."""
-    return schema_in(postgres_server)
-
-
 def names(result: dict, outcome: str, **more) -> set[str]:
     return {
         each["item"]
@@ -48,8 +37,9 @@ def names(result: dict, outcome: str, **more) -> set[str]:
     }
 
 
-def test_a_database_that_stays_away_ends_the_list(database, service, monkeypatch):
+def test_a_database_that_stays_away_ends_the_list(postgres_server, service, monkeypatch):
     """Once, and not for each item, which would take twice as long as is allowed here."""
+    database = schema_in(postgres_server)
     real = postgresql.PostgresDatabase.write
 
     def write(self, statements, kind):
@@ -70,45 +60,6 @@ def test_a_database_that_stays_away_ends_the_list(database, service, monkeypatch
     assert names(result, "accepted") == sent <= recorded.keys()
     done = {name for name, state in recorded.items() if state == "done"}
     assert names(result, "accepted", failed=False) == done
-
-
-def test_a_list_goes_on_once_the_database_is_back(database, service, monkeypatch):
-    """The session is ended and the next one refused for a while, as while a pooler restarts."""
-    every, refused = [f"vm{number}" for number in range(50)], threading.Event()
-    service.held = set(every)
-    connect = postgresql.PostgresDatabase._connect
-
-    def connected(self) -> None:
-        try:
-            connect(self)
-        except psycopg.OperationalError:
-            refused.set()
-            raise
-
-    monkeypatch.setattr(postgresql.PostgresDatabase, "_connect", connected)
-    name = parse_qs(urlsplit(database).query)["options"][0].partition("=")[2]
-    with psycopg.connect(database, autocommit=True) as admin:
-        role = f"role_{name}"
-        admin.execute(f"CREATE ROLE {role} LOGIN")
-        admin.execute(f"GRANT ALL ON SCHEMA {name} TO {role}")
-
-        def away() -> None:
-            until(lambda: len(service.created) >= 4)
-            admin.execute(f"ALTER ROLE {role} NOLOGIN")
-            admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (role,)
-            )
-            service.release("vm2")
-            refused.wait(10)
-            admin.execute(f"ALTER ROLE {role} LOGIN")
-            service.release(*every)
-
-        thread = threading.Thread(target=away, daemon=True)
-        thread.start()
-        result = run_here(database.replace("postgres:@", f"{role}@"), service.url, every)
-        thread.join(10)
-    assert refused.is_set()
-    assert names(result, "accepted", failed=False) == set(service.created) == set(every)
 
 
 def test_a_list_leaves_descriptors_for_the_ledger(service, tmp_path):

@@ -1,21 +1,15 @@
-"""The installed artifact, the emulator inside it, Ansible's commands, and a PostgreSQL server.
-
-Tests that use the fixture `ansible` run twice: inside the Ansible worker, and as a module in a
-process of its own.
-"""
+"""The installed artifact, the emulator inside it, Ansible's commands, and a PostgreSQL server."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from .emulating import Service, emulating
 from .running import Ansible, build_and_install
-
-CONNECTIONS = {"worker": "local", "module": "process"}
 
 
 @pytest.fixture(scope="session")
@@ -57,23 +51,7 @@ def service(running_service: Service) -> Service:
     return running_service
 
 
-@pytest.fixture(
-    scope="session", params=["worker", pytest.param("module", marks=pytest.mark.matrix)]
-)
-def ansible_in(collections: Path, running_service: Service, request) -> Callable[[Path], Ansible]:
-    """Ansible's commands, run in a directory that the caller chooses."""
-    return lambda directory: Ansible(
-        directory, collections, running_service.url, CONNECTIONS[request.param]
-    )
-
-
 @pytest.fixture
-def ansible(ansible_in: Callable[[Path], Ansible], service: Service, tmp_path: Path) -> Ansible:
+def ansible(collections: Path, service: Service, tmp_path: Path) -> Ansible:
     """Ansible's commands, with a freshly reset service and a token in their environment."""
-    return ansible_in(tmp_path)
-
-
-@pytest.fixture
-def ansible_once(collections: Path, service: Service, tmp_path: Path) -> Ansible:
-    """The same, for tests that need only one run."""
-    return Ansible(tmp_path, collections, service.url, CONNECTIONS["worker"])
+    return Ansible(tmp_path, collections, service.url, "local")

@@ -95,12 +95,3 @@ def test_paths_and_methods_are_checked(core, method, path, status):
     answer = core.call(method, path)
     assert answer.status == status
     assert ("Allow" in dict(answer.headers)) == (status == 405)
-
-
-@pytest.mark.parametrize("encoded", ["a%2Fb", "%2e%2e", "r%C3%B6le", "%23", "a+b"])
-def test_an_encoded_id_is_one_segment(core, encoded):
-    core.configure(unknown_id="create")
-    decoded = {"a%2Fb": "a/b", "%2e%2e": "..", "r%C3%B6le": "röle", "%23": "#", "a+b": "a+b"}[
-        encoded
-    ]
-    assert json.loads(core.update({}, ROLE.replace("role-1", encoded)).body)["id"] == decoded
