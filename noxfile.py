@@ -358,14 +358,12 @@ def docs(session: nox.Session) -> None:
     site.mkdir(mode=0o755)  # antsibull-docs insists that nobody else can write there
     common = ("--use-current", "--squash-hierarchy", "--fail-on-error", "infrastructure.services")
     title = ("--project", "infrastructure.services", "--title", "infrastructure.services")
-    session.run(
-        "antsibull-docs", "sphinx-init", "--lenient", "--dest-dir", str(site), *title, *common
-    )
+    init = ("sphinx-init", "--lenient", "--dest-dir", str(site))
+    session.run("antsibull-docs", *init, *title, *common)
     session.run("antsibull-docs", "collection", "--dest-dir", str(site / "rst"), *common)
     guides = ROOT / "docs/docsite/rst"
-    shutil.copytree(
-        guides, site / "rst/docsite", ignore=shutil.ignore_patterns("*.rst"), dirs_exist_ok=True
-    )
+    pages = shutil.ignore_patterns("*.rst")
+    shutil.copytree(guides, site / "rst/docsite", ignore=pages, dirs_exist_ok=True)
     for page in (site / "rst/docsite").glob("*.rst"):
         page.write_text(on_the_site(page.read_text(encoding="utf-8")), encoding="utf-8")
     # Without intersphinx, which needs a network, references to Ansible's own pages stay text; lint
