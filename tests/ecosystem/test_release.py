@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._version import VERSION
+from antsibull_fileutils.copier import GitCopier
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from docs.guides import ROOT, read
-from ecosystem.conftest import git
 from support.running import BIN
 
 pytestmark = pytest.mark.skipif(
@@ -47,6 +47,25 @@ def keys() -> Iterator[None]:
             gpg("--passphrase", "", "--quick-generate-key", name, "ed25519", "sign", "never")
         yield
         subprocess.run(["gpgconf", "--kill", "all"], check=True)
+
+
+def git(directory: Path, *arguments: str) -> None:
+    who = {"user.name": "Releaser", "user.email": "releaser@example.com", "commit.gpgsign": "false"}
+    given = [word for name, value in who.items() for word in ("-c", f"{name}={value}")]
+    dated = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-02T03:04:05Z")
+    line = ["git", *given, *arguments]
+    subprocess.run(line, cwd=directory, check=True, env={**os.environ, **dated})
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """The tracked and untracked, unignored files, committed in a repository of their own."""
+    directory = tmp_path_factory.mktemp("release") / "checkout"
+    GitCopier().copy(ROOT, directory)
+    git(directory, "init", "--quiet")
+    git(directory, "add", "--all")
+    git(directory, "commit", "--quiet", "--message", "A release")
+    return directory
 
 
 def gpg(*arguments: str) -> bytes:

@@ -89,19 +89,11 @@ def test_a_directory_keeps_one_emulator(background):
             {"emulator_state": "abesnt"},
             "emulator_state is abesnt, but can only be present or absent. Nothing was changed.",
         ),
-        (
-            {"emulator_state": "absent"},
-            "emulator_directory is missing: pass -e emulator_directory=PATH, as the playbook",
-        ),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused(ansible, given, said):
-    directory = (
-        {}
-        if given.get("emulator_state") == "absent"
-        else {"emulator_directory": str(ansible.directory)}
-    )
-    background = {"emulator_port": 0, "emulator_background": True, **directory}
+    where = {"emulator_directory": str(ansible.directory)}
+    background = {"emulator_port": 0, "emulator_background": True, **where}
     run = ansible.ours("emulator", {**background, **given})
     assert run.rc == 2
     (failed,) = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
