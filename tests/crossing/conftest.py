@@ -74,13 +74,11 @@ def located(kinds: list[str], directory: Path, postgres_server: str) -> dict[str
     """Return the variables of the hosts: by the kind of ledger, places of ledgers."""
     found: dict[str, dict[str, str]] = {}
     for kind in kinds:
-        places = {
-            "none": lambda _name: None,
+        place = {
             "sqlite": lambda name: str(directory / f"{name}.db"),
             "postgresql": lambda _name: schema_in(postgres_server),
-        }
-        located = {name: places[kind](name) for name in PLACES}
-        found[kind] = {name: place for name, place in located.items() if place}
+        }.get(kind)
+        found[kind] = {name: place(name) for name in PLACES} if place else {}
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crossing.table import CPU, REFUSED, Case, attempts, cases
+from crossing.table import CPU, REFUSED, Case, cases, times
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 NOTHING: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def task(path: str, case: Case) -> dict[str, Any]:
         "until": {
             "register": "seen",
             "until": "seen.outcome == 'never'",
-            "retries": attempts(path) - 1,
+            "retries": times(path) - 1,
             "delay": 0,
         },
         "loop": {"loop": list(range(case.items))},

@@ -103,7 +103,7 @@ def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
     if form == "until" and ledger == "none":
         return UNREPEATABLE
     if form == "until":
-        return _until(once, attempts(path), state_after(path, fate))
+        return _until(once, times(path), state_after(path, fate))
     state = state_after(path, fate) if ledger != "none" else None
     if state and form in ("again", "plan"):
         return _known(once, state)
@@ -166,13 +166,8 @@ def ledgers(path: str) -> list[str]:
     return [*LEDGERS] if path == PATHS[0] else [*LEDGERS[:2]]
 
 
-def items(path: str) -> int:
-    """Return the length of a loop; on `become` each item starts a Python."""
-    return 2 if path == "become" else 3
-
-
-def attempts(path: str) -> int:
-    """Return how often `until` tries."""
+def times(path: str) -> int:
+    """Return the length of a loop, and how often `until` tries; on `become` each starts a Python."""
     return 2 if path == "become" else 3
 
 
@@ -183,5 +178,5 @@ def cases(path: str) -> list[Case]:
         machine = machines.setdefault(
             (fate, "plain" if form in ("again", "plan") else form), number
         )
-        made.append(Case(fate, form, items(path) if form == "loop" else 0, machine))
+        made.append(Case(fate, form, times(path) if form == "loop" else 0, machine))
     return made

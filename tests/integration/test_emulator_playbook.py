@@ -81,10 +81,7 @@ def test_a_directory_keeps_one_emulator(background):
     [
         ({"emulator_delay": "fast"}, "emulator_delay: 'fast' is not a number of seconds."),
         ({"emulator_port": 80800}, "emulator_port: '80800' is not a number from 0 to 65535."),
-        (
-            {"emulator_settings": "put"},
-            "emulator_settings is not a dict: pass it as JSON, such as -e '{",
-        ),
+        ({"emulator_settings": "put"}, "emulator_settings is not a dict: pass it as JSON"),
         (
             {"emulator_state": "abesnt"},
             "emulator_state is abesnt, but can only be present or absent. Nothing was changed.",
