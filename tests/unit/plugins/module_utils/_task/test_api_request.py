@@ -185,7 +185,7 @@ def test_a_request_that_has_a_module_is_refused(method, path, module):
     ("method", "path"),
     [
         ("GET", MACHINES),
-        ("DELETE", f"{MACHINES}/1"),
+        ("DELETE", f"{MACHINES}/1/disks/2"),
         ("POST", f"{MACHINES}/1/start"),
         ("PATCH", f"{ROLE}/role-0001"),
         ("PUT", f"{ROLE}/role-0001/grants"),
