@@ -5,10 +5,8 @@ waits is said on the screen.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
@@ -18,7 +16,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from support.ledgers import entry_of, finish, opened, put
 from support.running import Ansible, Interrupted
-from support.waiting import children, until
+from support.waiting import children, gone, until
 from support.wire import answer, running
 
 ROLE = "infrastructure.services.cassandra_application_role"
@@ -28,30 +26,22 @@ MODULES = {
 }
 
 
-class Orphans(NamedTuple):
-    """The workers of a run that was killed while they waited."""
-
-    pids: list[int]
-
-    @property
-    def have_ended(self) -> bool:
-        return not any(os.path.exists(f"/proc/{pid}") for pid in self.pids)
-
-
 @contextmanager
-def killed(ansible: Ansible, task: dict, waits: Callable[[Interrupted], bool]) -> Iterator[Orphans]:
+def killed(
+    ansible: Ansible, task: dict, waits: Callable[[Interrupted], bool]
+) -> Iterator[list[int]]:
     """Kill ansible-playbook, and nothing else, when the worker of a task waits; at the end, wait
-    for the worker.
+    for the workers, whose pids are given.
     """
     play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
     with ansible.interrupted(json.dumps([play]), ANSIBLE_PIPELINING="true") as run:
         until(lambda: waits(run))
-        orphans = Orphans(children(run.process.pid))
+        orphans = children(run.process.pid)
         run.process.kill()
         run.process.wait()
-        assert orphans.pids
+        assert orphans
         yield orphans
-        until(lambda: orphans.have_ended)
+        until(lambda: gone(orphans))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -68,7 +58,7 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
         with killed(
             Ansible(tmp_path, collections, service.url, "local"), task, lambda _run: begun.exists()
         ) as orphans:
-            assert not orphans.have_ended
+            assert not gone(orphans)
             goes_on.touch()
         assert not service.sent
 
@@ -90,7 +80,7 @@ def test_the_lease_of_another_run_is_followed_by_no_module(collections, tmp_path
         with killed(
             ansible, task, lambda run: "waiting for r: " in run.printed.read_text()
         ) as orphans:
-            assert not orphans.have_ended
+            assert not gone(orphans)
             finish(ledger, key, intent, None)
         assert not service.sent
         assert entry_of(ledger, key) is None

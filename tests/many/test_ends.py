@@ -22,14 +22,9 @@ import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._list import threads
 from many.conftest import REPORTING, report_in, run_here
 from support.ledgers import states
-from support.waiting import children, until
+from support.waiting import children, gone, until
 
 COUNT = 600
-
-
-def gone(pids: list[int]) -> bool:
-    """Whether none of the processes exists any more."""
-    return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
 
 # How each end is caused: which process gets which signal.

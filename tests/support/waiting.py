@@ -25,6 +25,11 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def gone(pids: list[int]) -> bool:
+    """Return whether none of the processes exists any more."""
+    return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
 def time_out(pid: int) -> None:
     """End the tasks of an ansible-playbook as the keyword `timeout` does: with the signal that its
     timer sends.
