@@ -52,7 +52,7 @@ from .sockets import (
     TLSConnection,
     Unusable,
 )
-from .urls import is_loopback, proxies_in_environment
+from .urls import is_loopback
 
 REQUIRED = "requests>=2.31"  # as in requirements.txt
 # Bytes of a body to read at once: few, because compression may shorten a body to a thousandth.
@@ -73,7 +73,7 @@ class ConnectionSettings(NamedTuple):
     """How to connect; hashable, so that a TLS context can be cached by its settings."""
 
     connect_timeout: float = 10.0  # seconds
-    use_proxy: bool = True
+    proxies: tuple[tuple[str, str], ...] = ()  # the schemes of URLs, and the URLs of their proxies
     validate_certs: bool = True
     ca_path: str | None = None
     client_cert: str | None = None
@@ -97,7 +97,7 @@ class Transport:
         """
         settings = self._settings
         attempt = Attempt(request, timeout, settings.connect_timeout)
-        proxy = proxy_for(request.url) if settings.use_proxy else ""
+        proxy = proxy_for(request.url, dict(settings.proxies))
         adapter = OneConnection(attempt, self._tls_context(request.url, proxy))
         body, problem, cut = b"", "", False
         try:
@@ -246,12 +246,11 @@ def _no_answer(attempt: Attempt) -> AttemptFailed:
     return AttemptFailed(why, sent=True)
 
 
-def proxy_for(url: str) -> str:
+def proxy_for(url: str, proxies: dict[str, str]) -> str:
     """Return the proxy for a URL by the rules of requests, '' for none.
 
     A loopback host is never reached through a proxy.
     """
-    proxies = proxies_in_environment()
     host = urlsplit(url).hostname or ""
     if not proxies or is_loopback(host) or should_bypass_proxies(url, no_proxy=None):
         return ""

@@ -112,12 +112,14 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
     if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
         raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
     url = service_url("base_url", params["base_url"], params["allow_http"])
+    proxies = proxies_in_environment() if params["use_proxy"] else {}
+    connection = {**params, "proxies": tuple(proxies.items())}
     return Settings(
         base_url=url,
         service=canonical_url(url),
         access_token=_token(params, check_mode),
         credentials=_credentials(params, check_mode),
-        connection=ConnectionSettings._make(map(params.get, ConnectionSettings._fields)),
+        connection=ConnectionSettings._make(map(connection.get, ConnectionSettings._fields)),
         headers=_headers(params),
         timeout=params["timeout"],
         retries=params["retries"],

@@ -55,7 +55,7 @@ class Way:
 
 
 @pytest.fixture(params=["http", "https", "tunnel"])
-def way(request, tmp_path, monkeypatch):
+def way(request, tmp_path):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -63,12 +63,12 @@ def way(request, tmp_path, monkeypatch):
     is_tls = request.param != "http"
     with Service(answers(), tls=context if is_tls else None) as service:
         url = service.url
-        transport = Transport(ConnectionSettings(ca_path=str(tmp_path / "ca.pem")))
         with Service(Relay(service.port, tunnel=True)) as proxy:
+            settings = ConnectionSettings(ca_path=str(tmp_path / "ca.pem"))
             if request.param == "tunnel":
-                monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+                settings = settings._replace(proxies=(("https", proxy.url),))
                 url = url.replace("127.0.0.1", "0.0.0.0")
-            yield Way(service, transport, url)
+            yield Way(service, Transport(settings), url)
 
 
 def test_the_last_question_comes_when_the_connection_is_ready(way):
