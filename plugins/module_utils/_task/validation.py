@@ -100,9 +100,13 @@ def validated(
             hint = f", or the environment variable {others[0]}" if others else ""
             faults.append(f"{place}: is missing: set it{hint}")
         params[name] = value
-    present = {name: value for name, value in params.items() if value is not None}
-    # Only faults across options are left.
-    spec = {name: dict(type="raw") for name in options}
+    # Only faults across options are left. There, of other values than texts only presence counts.
+    present = {
+        name: isinstance(value, str) and value
+        for name, value in params.items()
+        if value is not None
+    }
+    spec = {name: {"type": "raw"} for name in options}
     result = ArgumentSpecValidator(spec, **constraints).validate(present)
     return params, faults + result.error_messages
 
