@@ -60,7 +60,7 @@ _EARLY = 5.0
 class Settings:
     """The shared options, checked."""
 
-    base_url: str
+    base_url: str  # in its canonical form, as ledgers and reports record it
     access_token: str | None
     credentials: Credentials | None
     connection: ConnectionSettings
@@ -68,7 +68,6 @@ class Settings:
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
-    service: str  # the base_url by which ledgers and reports know the service
 
 
 def read_clocks() -> Clocks:

@@ -52,7 +52,7 @@ def carry_out_list(
     """Return the results of a list; `approved`: the bodies that may be sent, None for any."""
     settings = settings_from(options.valid(), context.check_mode)
     tasks = prepare_all(options, settings)
-    ledger = open_ledger(settings.service)
+    ledger = open_ledger(settings.base_url)
     planned = ledger.plan_all(tasks, for_approval=context.check_mode)
     require_plans(options.spec, planned)
     if approved is not None:

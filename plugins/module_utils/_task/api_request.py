@@ -16,11 +16,12 @@ from .._call.policy import READS, SAFE_TO_REPEAT, Operation, Resource
 from .._errors import InvalidInput
 from .._http import Answer
 from .._http.strict_json import InvalidJSON, decode_any
+from .._http.urls import API
 from .._resources.planning import require_usable
 from .._resources.resources import OPERATIONS
 from .._result import Result
 from .._values import DICT, TEXT, Params, Type, encode, text
-from .options import API, settings_from
+from .options import settings_from
 from .specs import ModuleSpec
 from .task import result_of
 from .validation import Options

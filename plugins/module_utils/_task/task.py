@@ -146,7 +146,7 @@ def carry_out(
     """
     settings = settings_from(options.valid(), context.check_mode)
     task = options.spec.sent.task(options.params, settings)
-    ledger = open_ledger(settings.service)
+    ledger = open_ledger(settings.base_url)
     while True:
         (planned,) = ledger.plan_all([task], for_approval=context.check_mode)
         try:

@@ -226,26 +226,6 @@ def test_defaults_are_merged_into_each_item_whose_own_values_win():
     ]
 
 
-@pytest.mark.parametrize(
-    ("defaults", "said"),
-    [
-        ({"attributes": {"login": True}}, "defaults: attributes.login: there is no such option"),
-        ({"body": {"a": 1}}, "defaults: body: there is no such option"),
-        (
-            {"attributes": {"cpu": "four"}, "naem": "a"},
-            "did you mean name?); attributes.cpu: must be",
-        ),
-    ],
-)
-def test_a_fault_in_the_defaults_is_told_once_and_not_for_each_item(defaults, said):
-    service = Service()
-    with pytest.raises(InvalidInput) as raised:
-        run(service, VIRTUAL_MACHINES, [{"name": "vm0"}, {"name": "vm1"}], defaults=defaults)
-    assert said in raised.value.msg
-    assert "vm0" not in raised.value.msg
-    assert service.received == []
-
-
 def test_a_result_too_large_for_awx_raises_a_warning():
     large = [{"name": f"vm{number}", "attributes": {"team": "x" * 2000}} for number in range(200)]
     result = run(Service(), VIRTUAL_MACHINES, large)
