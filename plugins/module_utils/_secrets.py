@@ -149,11 +149,10 @@ class Secrets:
         body = result.error_body
         if body and self.is_in(body):
             body = _HIDDEN_BODY
+        values = {**result.present(), "more": result.more, "error_body": body}
+        shown = dict(zip(values, self.scrub([*values.values()])))
         # These two are words of our own.
-        values = {**result.present(), "more": result.more}
-        shown = {
-            key: self.scrub(it) for key, it in values.items() if key not in ("outcome", "plan")
-        }
+        shown.update(outcome=result.outcome, plan=result.plan)
         # Cut after masking, since half a credential cannot be found.
         return result.but(**{**shown, "error_body": body and body[:LONGEST_ERROR_BODY]})
 

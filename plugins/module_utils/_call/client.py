@@ -40,11 +40,12 @@ from .policy import (
 from .tokens import (
     HEADERS,
     Credentials,
-    FetchedToken,
     Memory,
     Token,
     build_token_request,
+    discard_token,
     read_token,
+    shared_token,
 )
 
 Value = TypeVar("Value")
@@ -64,7 +65,7 @@ class Settings:
     access_token: str | None
     credentials: Credentials | None
     connection: ConnectionSettings
-    headers: tuple[tuple[str, str], ...]  # those that the user adds
+    headers: dict[str, str]  # those that the user adds
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
@@ -151,17 +152,12 @@ class Client:
         self.attempts = 0  # those that ended
         self.outcome = NOT_SENT  # the known effect of the request if the task ended now
         self._obstacle: ServicesError | None = None  # why no attempt may be made
-        # None: the user gives the token.
-        self._source: FetchedToken | None = None
-        if settings.credentials:
-            fetch = partial(self._fetch_token, settings.credentials)
-            self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
     def build_request(self, identifier: str, body: Any, query: str = "") -> Request:
         """Return the request; `identifier`: the id for its path, if that has one; `body`: JSON, None
         for none.
         """
-        own = {"Content-Type": "application/json", **dict(self.settings.headers)}
+        own = {"Content-Type": "application/json", **self.settings.headers}
         path = self.operation.path.format(id=quote(identifier, safe=""))
         url = f"{self.settings.base_url}{path}{query}"
         self.shown = {"method": self.operation.method, "url": url, "body": body}
@@ -231,17 +227,20 @@ class Client:
         """Return the token for the next attempt; raise ServicesError if there is none."""
         if self._obstacle:
             raise self._obstacle
-        if not self._source:
+        credentials = self.settings.credentials
+        if not credentials:
             return self.settings.access_token or ""
-        token = self._source.token()
+        fetch = partial(self._fetch_token, credentials)
+        token = shared_token(credentials, fetch, self.context.memory)
         self.context.secrets.mask(token)
         return token
 
     def _renew_token(self) -> bool:
         """Discard the token of the last attempt; return False if there can be no other."""
-        if self._source:
-            self._source.discard(self._token)
-        return self._source is not None
+        credentials = self.settings.credentials
+        if credentials:
+            discard_token(credentials, self._token, self.context.memory)
+        return credentials is not None
 
     def _fetch_token(self, credentials: Credentials) -> Token:
         """Return a new token; raise ServicesError.

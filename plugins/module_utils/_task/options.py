@@ -160,8 +160,8 @@ def _credentials(params: Params, check_mode: bool) -> Credentials | None:
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
-        scopes=tuple(params["scopes"] or ()),
-        parameters=tuple(_texts("auth_parameters", params).items()),
+        scopes=params["scopes"] or [],
+        parameters=_texts("auth_parameters", params),
     )
 
 
@@ -176,21 +176,21 @@ def _texts(option: str, params: Params) -> dict[str, str]:
     return texts
 
 
-def _headers(params: Params) -> tuple[tuple[str, str], ...]:
+def _headers(params: Params) -> dict[str, str]:
     """Return `headers` without nulls; raise InvalidInput if one cannot be sent."""
-    checked: dict[str, tuple[str, str]] = {}
+    checked: dict[str, str] = {}
     for name, value in _texts("headers", params).items():
         problem = ""
         if not _HEADER.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             problem = "has a character that no name, or no value in Latin-1, of a header can have"
         elif _RESERVED.fullmatch(name):
             problem = "cannot be given: the collection or the connection sets it"
-        elif name.lower() in checked:
+        elif name.lower() in map(str.lower, checked):
             problem = "is given twice: case makes no difference"
         if problem:
             raise InvalidInput("headers", f"{printable(name)} {problem}")
-        checked[name.lower()] = (name, value)
-    return tuple(checked.values())
+        checked[name] = value
+    return checked
 
 
 def credentials_in(params: Params) -> Iterator[str]:
