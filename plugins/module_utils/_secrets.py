@@ -201,10 +201,14 @@ def _is_any_in(text: str, credentials: list[tuple[str, str]]) -> bool:
 def _unescaped(text: str) -> Iterator[str]:
     """Yield the text, and what is left of it each time that escapes of one kind are undone."""
     yield text
-    for undo in (_without_backslashes, html.unescape, unquote_plus) * _ROUNDS:
-        before, text = text, undo(text)
-        if text != before:
-            yield text
+    for _round in range(_ROUNDS):
+        whole = text
+        for undo in (_without_backslashes, html.unescape, unquote_plus):
+            before, text = text, undo(text)
+            if text != before:
+                yield text
+        if text == whole:
+            return
 
 
 def _without_backslashes(text: str) -> str:

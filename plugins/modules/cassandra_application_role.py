@@ -5,8 +5,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation and entry point of the module; the code is in
-module_utils/_resources/resources.py.
+"""The documentation and entry point of the module; its operation is in
+module_utils/_resources/resources.py, the way of a task in module_utils/_task/task.py.
 """
 
 DOCUMENTATION = r"""

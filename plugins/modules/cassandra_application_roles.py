@@ -5,7 +5,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation and entry point of the module; the code is in module_utils/_list/sending.py."""
+"""The documentation and entry point of the module; a list goes its way in
+module_utils/_list/threads.py, each of its tasks in module_utils/_task/task.py.
+"""
 
 DOCUMENTATION = r"""
 ---

@@ -120,7 +120,7 @@ class TimedSocket(socket.socket):
 
 
 class TimedTLSSocket(TimedSocket, ssl.SSLSocket):
-    """The same with TLS; `tls` sets it as the class that a context makes."""
+    """The same with TLS; the transport sets it as the class that its context makes."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         """Receive for TLS within TLS; ssl receives before there is an attempt."""

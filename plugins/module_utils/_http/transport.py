@@ -81,7 +81,7 @@ class ConnectionSettings(NamedTuple):
 
 
 class Transport:
-    """Makes single attempts, one at a time."""
+    """Makes single attempts, each with a connection of its own, so that threads may share it."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
