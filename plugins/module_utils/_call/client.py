@@ -23,8 +23,7 @@ from .._errors import (
     ServicesError,
     outcome_of,
 )
-from .._http import Answer, Request
-from .._http.transport import ConnectionSettings, Transport
+from .._http import Answer, Request, transport
 from .._result import Json
 from .._secrets import Secrets
 from .._values import encode
@@ -64,7 +63,7 @@ class Settings:
     base_url: str  # in its canonical form, as ledgers and reports record it
     access_token: str | None
     credentials: Credentials | None
-    connection: ConnectionSettings
+    connection: transport.ConnectionSettings
     headers: dict[str, str]  # those that the user adds
     timeout: float  # seconds, one attempt
     retries: int
@@ -118,8 +117,6 @@ class Context:
     check_mode: bool
     secrets: Secrets  # including the fetched tokens
     no_log: bool = False
-    # Returns a new transport; raises ServicesError.
-    connect: Callable[[ConnectionSettings], Transport] = Transport
     memory: Memory = field(default_factory=Memory)  # of tokens
     # Raises ServicesError if nobody reads the result any more, so that nothing is sent.
     require_reader: Callable[[], None] = lambda: None
@@ -136,7 +133,6 @@ class Context:
 class Client:
     """Calls one operation on one asset with the settings of a task."""
 
-    _transport: Transport  # from `ready` on
     _token: str  # of the last attempt
 
     def __init__(
@@ -170,7 +166,7 @@ class Client:
         The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
         TLS file.
         """
-        self._transport = self.context.connect(self.settings.connection)
+        transport.require_usable(self.settings.connection)
         try:
             self._current_token()
         except ServicesError as error:
@@ -270,6 +266,7 @@ class Client:
         """Make one attempt; raise ServicesError if nothing may be sent any more."""
         self.context.require_reader()
         try:
-            return read(self._transport.send_once(request, self.settings.timeout))
+            settings = self.settings
+            return read(transport.send_once(settings.connection, request, settings.timeout))
         except AttemptFailed as error:
             return AttemptResult(event_of(error), error.msg)

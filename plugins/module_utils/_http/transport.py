@@ -80,52 +80,38 @@ class ConnectionSettings(NamedTuple):
     client_key: str | None = None
 
 
-class Transport:
-    """Makes single attempts, each with a connection of its own, so that threads may share it."""
+def require_usable(settings: ConnectionSettings) -> None:
+    """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
+    require_libraries()
+    if settings.ca_path or settings.client_cert or settings.client_key:
+        tls_context(settings)
 
-    def __init__(self, settings: ConnectionSettings) -> None:
-        """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
-        require_libraries()
-        self._settings = settings
-        if settings.ca_path or settings.client_cert or settings.client_key:
-            tls_context(settings)
 
-    def send_once(self, request: Request, timeout: float) -> Answer:
-        """Make one attempt; raise AttemptFailed, or the error of `may_send`.
+def send_once(settings: ConnectionSettings, request: Request, timeout: float) -> Answer:
+    """Make one attempt with a connection of its own; raise AttemptFailed, or an error of `may_send`.
 
-        `timeout`: seconds from the name look-up to the last byte.
-        """
-        settings = self._settings
-        attempt = Attempt(request, timeout, settings.connect_timeout)
-        proxy = proxy_for(request.url, dict(settings.proxies))
-        adapter = OneConnection(attempt, self._tls_context(request.url, proxy))
-        body, problem, cut = b"", "", False
-        try:
-            with closing(adapter), adapter.answer(request, proxy, settings) as response:
-                body = _whole_body(response.raw, attempt)
-            cut = attempt.ended
-        except Unusable as error:
-            problem = str(error)
-        except _ERRORS:
-            cut = True
-            problem = "it was cut off, or its framing or compression is malformed"
-            if isinstance(attempt.error, socket.timeout):
-                problem = "it took too long"
-        if attempt.head is None:
-            raise _no_answer(attempt)
-        headers = CaseInsensitiveDict(attempt.head.headers.items())
-        return Answer(attempt.head.status, headers, body, problem, cut)
-
-    def _tls_context(self, url: str, proxy: str) -> ssl.SSLContext | None:
-        """Return the context for a URL through a proxy, None if there is no TLS."""
-        if "https:" not in (url[:6].lower(), proxy[:6].lower()):
-            return None
-        context = tls_context(self._settings)
-        context.sslsocket_class = TimedTLSSocket
-        if not hasattr(urllib3, "BaseHTTPResponse"):
-            # urllib3 1.26 never passes an address to OpenSSL, and checks it itself.
-            context.check_hostname = False
-        return context
+    `timeout`: seconds from the name look-up to the last byte. The caller asks `require_usable` first.
+    """
+    attempt = Attempt(request, timeout, settings.connect_timeout)
+    proxy = proxy_for(request.url, dict(settings.proxies))
+    has_tls = "https:" in (request.url[:6].lower(), proxy[:6].lower())
+    adapter = OneConnection(attempt, tls_context(settings) if has_tls else None)
+    body, problem, cut = b"", "", False
+    try:
+        with closing(adapter), adapter.answer(request, proxy, settings) as response:
+            body = _whole_body(response.raw, attempt)
+        cut = attempt.ended
+    except Unusable as error:
+        problem = str(error)
+    except _ERRORS:
+        cut = True
+        problem = "it was cut off, or its framing or compression is malformed"
+        if isinstance(attempt.error, socket.timeout):
+            problem = "it took too long"
+    if attempt.head is None:
+        raise _no_answer(attempt)
+    headers = CaseInsensitiveDict(attempt.head.headers.items())
+    return Answer(attempt.head.status, headers, body, problem, cut)
 
 
 class OneConnection(HTTPAdapter):
@@ -204,6 +190,10 @@ def _new_context(settings: ConnectionSettings) -> ssl.SSLContext:
 
         context = ssl.create_default_context()
         context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    if not hasattr(urllib3, "BaseHTTPResponse"):
+        # urllib3 1.26 never passes an address to OpenSSL, and checks it itself.
+        context.check_hostname = False
+    context.sslsocket_class = TimedTLSSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if client_key and not client_cert:
         raise InvalidInput("client_key", "needs client_cert as well")

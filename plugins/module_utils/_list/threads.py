@@ -18,6 +18,7 @@ from typing import Any, Callable, Mapping
 from .._call.client import Context
 from .._call.policy import AGAIN, AttemptResult, retry_after
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
+from .._http.transport import require_usable
 from .._resources.planning import Task
 from .._result import Result
 from .._task.options import settings_from
@@ -92,7 +93,7 @@ class ListTask:
             gate.stop(f"{doubtful:,} of the list in doubt ({self.spec.named('in_doubt')}: stop)")
         elif self._to_send:
             # An unusable file: for all items at once.
-            context.connect(tasks[0].settings.connection)
+            require_usable(tasks[0].settings.connection)
             self._began = time.monotonic()
             run_threads(gate, self._do, most, self._watch)
             with gate.lock:
