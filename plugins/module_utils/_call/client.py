@@ -166,7 +166,7 @@ class Client:
         The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
         TLS file.
         """
-        transport.require_usable(self.settings.connection)
+        transport.require_usable(self.settings.connection, self.settings.base_url)
         try:
             self._current_token()
         except ServicesError as error:

@@ -23,7 +23,6 @@ import re
 import socket
 import ssl
 import sys
-import threading
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from typing import Any, Iterator, NamedTuple
@@ -65,10 +64,6 @@ _ERRORS = (OSError, HTTPError, http.client.HTTPException, ValueError, TypeError,
 logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
-# Threads that start together create one context, not one each.
-_one_at_a_time = threading.Lock()
-
-
 class ConnectionSettings(NamedTuple):
     """How to connect; hashable, so that a TLS context can be cached by its settings."""
 
@@ -80,10 +75,13 @@ class ConnectionSettings(NamedTuple):
     client_key: str | None = None
 
 
-def require_usable(settings: ConnectionSettings) -> None:
-    """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
+def require_usable(settings: ConnectionSettings, url: str) -> None:
+    """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used.
+
+    It creates the TLS context for a URL, so that threads do not create one each.
+    """
     require_libraries()
-    if settings.ca_path or settings.client_cert or settings.client_key:
+    if url.startswith("https:"):
         tls_context(settings)
 
 
@@ -166,15 +164,10 @@ class OneConnection(HTTPAdapter):
         """Load no authorities for this connection: the context of the task has them."""
 
 
-def tls_context(settings: ConnectionSettings) -> ssl.SSLContext:
-    """Return the context for these settings, which threads may share; raise InvalidInput."""
-    with _one_at_a_time:
-        return _new_context(settings)
-
-
 # Loading the authorities of the system and of requests takes about 75 ms.
 @lru_cache(maxsize=8)
-def _new_context(settings: ConnectionSettings) -> ssl.SSLContext:
+def tls_context(settings: ConnectionSettings) -> ssl.SSLContext:
+    """Return the context for these settings, which threads may share; raise InvalidInput."""
     client_cert, client_key = settings.client_cert, settings.client_key
     if not settings.validate_certs:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -92,8 +92,8 @@ class ListTask:
         if doubtful and self.params["in_doubt"] == "stop":
             gate.stop(f"{doubtful:,} of the list in doubt ({self.spec.named('in_doubt')}: stop)")
         elif self._to_send:
-            # An unusable file: for all items at once.
-            require_usable(tasks[0].settings.connection)
+            # For all items at once.
+            require_usable(tasks[0].settings.connection, tasks[0].settings.base_url)
             self._began = time.monotonic()
             run_threads(gate, self._do, most, self._watch)
             with gate.lock:

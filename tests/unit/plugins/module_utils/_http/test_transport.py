@@ -84,7 +84,7 @@ def test_an_unsuitable_library_is_named_with_the_python_and_the_command(
     installed = version and SimpleNamespace(__version__=version)
     monkeypatch.setattr(transport_module, "requests", installed)
     with pytest.raises(ServicesError, match=found) as missing:
-        require_usable(ConnectionSettings())
+        require_usable(ConnectionSettings(), "")
     assert f"{sys.executable} on {platform.node()} has" in missing.value.msg
     assert f"{sys.executable} -m pip install 'requests>=2.31'" in missing.value.msg
 
