@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._errors import InvalidInput
-from ..module_utils._http.urls import recorded_url
+from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..plugin_utils._csv import entries_in
@@ -31,7 +31,7 @@ class ActionModule(Action):
             known = {"entries": found} if isinstance(found, list) else options_of_report(found)
             params = {**params, **known}
         url, secrets, check_mode = params["base_url"], run.options.secrets, run.check_mode
-        service = recorded_url("base_url", url) if url else ""
+        service = service_url("base_url", url) if url else ""
         ledger = run.open_ledger(params["ledger"], service, read_only=True)
         reported = params.get("service", "")
         service = ledger.header.base_url or service or reported

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 
-from ..module_utils._http.urls import recorded_url
+from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..plugin_utils._ledger.entries import LedgerError
@@ -35,7 +35,7 @@ class ActionModule(Action):
             if source.header.state != MOVED:  # the other one has rows that this one lacks
                 run.tell_news(source)
             if params["to_base_url"] is not None:
-                url = recorded_url("to_base_url", params["to_base_url"])
+                url = service_url("to_base_url", params["to_base_url"])
                 return set_base_url(source, url, check_mode)
             to = checked_location(params["to"], "to")
             open_target = partial(run.open_ledger, to, is_moving=True)

@@ -105,7 +105,6 @@ class InvalidInput(ServicesError):
         self.message = self.message.then(effect)
         self.option = option
         self.problem = problem
-        self.effect = effect
 
     def renamed(self, named: Callable[[str], str], effect: str) -> InvalidInput:
         """Return the error with the name by which the user gives the option, and with an effect."""

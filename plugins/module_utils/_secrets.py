@@ -21,7 +21,6 @@ PLACEHOLDER = "********"
 PLACEHOLDERS = (PLACEHOLDER, "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 # Characters; masking a shorter credential would change text that only looks like it.
 SHORTEST = 8
-LONGEST_ERROR_BODY = 1000  # characters in a result
 
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ _PASSWORD_OPTION = re.compile(r"(?:password|passwd|secret)=([^&\s]+)", re.IGNORE
 _BACKSLASH = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))")
 _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ROUNDS = 4  # of undoing escapes: a gateway may quote an answer that quotes another one
-# Characters; identity providers describe errors in a few hundred.
+# Characters of a server's text; identity providers describe errors in a few hundred.
 _LONGEST_QUOTED = 1000
 
 
@@ -149,13 +148,12 @@ class Secrets:
         body = result.error_body
         if body and self.is_in(body):
             body = _HIDDEN_BODY
+        values = {**result.present(), "more": result.more, "error_body": body}
+        shown = dict(zip(values, self.scrub([*values.values()])))
         # These two are words of our own.
-        values = {**result.present(), "more": result.more}
-        shown = {
-            key: self.scrub(it) for key, it in values.items() if key not in ("outcome", "plan")
-        }
+        shown.update(outcome=result.outcome, plan=result.plan)
         # Cut after masking, since half a credential cannot be found.
-        return result.but(**{**shown, "error_body": body and body[:LONGEST_ERROR_BODY]})
+        return result.but(**{**shown, "error_body": body and body[:_LONGEST_QUOTED]})
 
     def _masked(self, value: Any) -> Any:
         """Return the value with each key, string and number masked; core would skip some keys."""

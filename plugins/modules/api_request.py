@@ -39,7 +39,7 @@ options:
     description:
       - Path below O(base_url), which starts with C(/api/v1/). It is sent as it is, so special characters must be
         percent-encoded, for example by the filter C(urlencode).
-      - A query, a fragment and the segments C(.) and C(..) are refused, encoded or not.
+      - A query, a fragment, parameters after C(;), and the segments C(.) and C(..) are refused, encoded or not.
     type: str
     required: true
   query:

@@ -7,7 +7,7 @@ import time
 from itertools import repeat
 from pathlib import Path
 
-from support import CREATE, Transport
+from support import CREATE, transport
 from support.service import Peer
 
 from .behaviors import END_OF_HEAD, PIECES, drips, head, never_answers, whole
@@ -89,30 +89,21 @@ DRIPS = [
 ]
 
 
-class TimedTransport(Transport):
-    """Measures how long its last attempt took."""
-
-    seconds = 0.0
-
-    def send_once(self, *args):
-        started = time.monotonic()
-        try:
-            return super().send_once(*args)
-        finally:
-            self.seconds = time.monotonic() - started
-
-
 def endure(case: Case, directory: Path, authority: Authority, timeout: float) -> tuple:
     """Run a task of one attempt, which drips until its deadline; return its result and the seconds
     of the attempt.
     """
-    made: list[TimedTransport] = []
+    seconds: list[float] = []
+    real = transport.send_once
 
-    def connect(settings) -> TimedTransport:
-        made.append(TimedTransport(settings))
-        return made[0]
+    def timed(*args):
+        started = time.monotonic()
+        try:
+            return real(*args)
+        finally:
+            seconds.append(time.monotonic() - started)
 
     with lab_of(case, CREATE, directory, authority) as lab:
         lab.service.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
-        result = run(lab, case, timeout=timeout, retries=0, connect=connect)
-    return result, made[0].seconds
+        result = run(lab, case, timeout=timeout, retries=0, send_once=timed)
+    return result, seconds[0]

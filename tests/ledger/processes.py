@@ -27,9 +27,7 @@ __import__("psycopg")  # once, before any process is forked
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
@@ -50,7 +48,7 @@ from ledger.tasks import list_task, task
 CALLS = [
     (SqliteDatabase, "write"),
     (PostgresDatabase, "write"),
-    (Transport, "send_once"),
+    (transport, "send_once"),
 ]
 
 
@@ -115,7 +113,7 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
     """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after`
     its answer.
     """
-    real = Transport.send_once
+    real = transport.send_once
 
     def send_once(*arguments, **options):
         try:
@@ -126,7 +124,7 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
     if when == "before":
         _fill()
     elif when == "after":
-        Transport.send_once = send_once
+        transport.send_once = send_once
     yield task(location, base_url=url, check_mode=mode == "check")
 
 

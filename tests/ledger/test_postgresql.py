@@ -12,9 +12,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
     ledger as ledger_module,
 )
@@ -118,7 +116,7 @@ def server(private) -> Server:
 @pytest.mark.parametrize("when", ["before the intent", "after the answer"])
 def test_a_server_that_is_away_for_some_seconds_stops_nothing(server, service, monkeypatch, when):
     """As when it restarts: a beginning is tried for as long as an outcome."""
-    name, real = when.replace(" ", "-"), Transport.send_once
+    name, real = when.replace(" ", "-"), transport.send_once
     task(server.url, base_url=service.url, name=f"first-{name}")
 
     def restart() -> None:
@@ -145,7 +143,7 @@ def test_a_server_that_is_away_for_some_seconds_stops_nothing(server, service, m
             restart()
 
     if when == "after the answer":
-        monkeypatch.setattr(Transport, "send_once", send_once)
+        monkeypatch.setattr(transport, "send_once", send_once)
     sent = len(service.api.conversation)
     result = task(server.url, base_url=service.url, name=name, opens=opens)
     assert (result["outcome"], result.get("failed", False)) == ("accepted", False)
@@ -164,7 +162,7 @@ def test_a_server_that_stays_away_is_said_with_what_the_service_answered(
     }
     if ending in faulty:
         service.api.add_fault(faults.parse(faulty[ending]))
-    real = Transport.send_once
+    real = transport.send_once
 
     def send_once(*arguments, **options):
         try:
@@ -174,7 +172,7 @@ def test_a_server_that_stays_away_is_said_with_what_the_service_answered(
 
     options = {"base_url": service.url, "name": ending, "retries": 0}
     with monkeypatch.context() as patch:
-        patch.setattr(Transport, "send_once", send_once)
+        patch.setattr(transport, "send_once", send_once)
         patch.setattr(postgresql.PostgresDatabase, "tried_for", 0.3)
         execute(server.url, f"DROP TABLE IF EXISTS {', '.join(sql.TABLES)}")
         failed = task(server.url, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 from . import checkout  # noqa: F401  makes the collection importable
 
@@ -11,9 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.clie
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.resources import (
     OPERATIONS,
 )
@@ -34,7 +33,9 @@ NOT_EMULATED = {"api_request", *(name for name in OPERATIONS if OPERATIONS[name]
 LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"login": True}}}
 
 
-def run_task(resource: str, check_mode: bool = False, connect=Transport, **options) -> dict:
+def run_task(
+    resource: str, check_mode: bool = False, send_once=transport.send_once, **options
+) -> dict:
     """Return the scrubbed result of a task, with `warnings`; missing options are taken from LEAST."""
     given = {
         "access_token": "token-of-the-tests",
@@ -42,7 +43,7 @@ def run_task(resource: str, check_mode: bool = False, connect=Transport, **optio
         **LEAST[resource],
         **options,
     }
-    return run_exactly(resource, given, check_mode, connect)
+    return run_exactly(resource, given, check_mode, send_once)
 
 
 class Known(task.Unrecorded):
@@ -57,13 +58,18 @@ class Known(task.Unrecorded):
 
 
 def run_exactly(
-    resource: str, options: dict, check_mode: bool = False, connect=Transport, recorded=None
+    resource: str,
+    options: dict,
+    check_mode: bool = False,
+    send_once=transport.send_once,
+    recorded=None,
 ) -> dict:
     """Return the result of a task that has exactly these options."""
     given = validate(SPECS[resource], options)
-    context = Context(check_mode, given.secrets, connect=connect)
+    context = Context(check_mode, given.secrets)
     try:
-        result = task.carry_out(given, context, lambda _service: Known(recorded))
+        with patch.object(transport, "send_once", send_once):
+            result = task.carry_out(given, context, lambda _service: Known(recorded))
     except ServicesError as error:
         result = context.secrets.scrub(Result.of_error(error))
     return {"warnings": [], **result.as_ansible()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
-from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
-    Transport,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
     carry_out_list,
 )
@@ -31,7 +31,7 @@ def run_list(
     options: dict,
     *,
     check_mode: bool = False,
-    connect=Transport,
+    send_once=transport.send_once,
     ledger=None,
     location: str = "",
     approved: dict | None = None,
@@ -53,7 +53,6 @@ def run_list(
         check_mode,
         given.secrets,
         no_log=no_log,
-        connect=connect,
         watch=lambda *numbers: progress(*numbers) or watch(),
     )
     opened = []
@@ -66,7 +65,8 @@ def run_list(
 
     result = None
     try:
-        result = carry_out_list(given, context, open_ledger, approved)
+        with patch.object(transport, "send_once", send_once):
+            result = carry_out_list(given, context, open_ledger, approved)
     finally:
         if result and result.is_in_flight:
             _LEFT.extend(opened)

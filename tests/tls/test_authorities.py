@@ -39,7 +39,7 @@ TRUST = {
 @pytest.fixture(autouse=True)
 def nothing_loaded() -> None:
     """Have each test load the authorities by its own environment."""
-    transport._new_context.cache_clear()
+    transport.tls_context.cache_clear()
 
 
 @pytest.mark.parametrize(("ca_path", "environment", "outcome"), TRUST.values(), ids=TRUST)

@@ -40,15 +40,19 @@ def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     clock, numbers = [NOW], count(1)
     monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
     lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
-    kept = tokens.FetchedToken(
-        None, lambda: tokens.Token(f"token-{next(numbers)}", next(lifetimes)), tokens.Memory()
-    )
-    seen = []
+    memory, seen = tokens.Memory(), []
+
+    def fetch() -> tokens.Token:
+        return tokens.Token(f"token-{next(numbers)}", next(lifetimes))
+
+    def token() -> str:
+        return tokens.shared_token(None, fetch, memory)
+
     for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):
-        seen.append(kept.token())
+        seen.append(token())
     assert seen == ["token-1", "token-1", "token-2", "token-2"]
-    kept.discard("token-2")
-    assert kept.token() == "token-3"
+    tokens.discard_token(None, "token-2", memory)
+    assert token() == "token-3"
 
 
 OPERATIONS = {CREATE: ("create_virtual_machine", 201), UPDATE: ("update_application_role", 200)}

@@ -23,8 +23,7 @@ from .._errors import (
     ServicesError,
     outcome_of,
 )
-from .._http import Answer, Request
-from .._http.transport import ConnectionSettings, Transport
+from .._http import Answer, Request, transport
 from .._result import Json
 from .._secrets import Secrets
 from .._values import encode
@@ -40,11 +39,12 @@ from .policy import (
 from .tokens import (
     HEADERS,
     Credentials,
-    FetchedToken,
     Memory,
     Token,
     build_token_request,
+    discard_token,
     read_token,
+    shared_token,
 )
 
 Value = TypeVar("Value")
@@ -60,15 +60,14 @@ _EARLY = 5.0
 class Settings:
     """The shared options, checked."""
 
-    base_url: str
+    base_url: str  # in its canonical form, as ledgers and reports record it
     access_token: str | None
     credentials: Credentials | None
-    connection: ConnectionSettings
-    headers: tuple[tuple[str, str], ...]  # those that the user adds
+    connection: transport.ConnectionSettings
+    headers: dict[str, str]  # those that the user adds
     timeout: float  # seconds, one attempt
     retries: int
     retry_max_delay: float  # seconds
-    service: str  # the base_url by which ledgers and reports know the service
 
 
 def read_clocks() -> Clocks:
@@ -118,8 +117,6 @@ class Context:
     check_mode: bool
     secrets: Secrets  # including the fetched tokens
     no_log: bool = False
-    # Returns a new transport; raises ServicesError.
-    connect: Callable[[ConnectionSettings], Transport] = Transport
     memory: Memory = field(default_factory=Memory)  # of tokens
     # Raises ServicesError if nobody reads the result any more, so that nothing is sent.
     require_reader: Callable[[], None] = lambda: None
@@ -136,7 +133,6 @@ class Context:
 class Client:
     """Calls one operation on one asset with the settings of a task."""
 
-    _transport: Transport  # from `ready` on
     _token: str  # of the last attempt
 
     def __init__(
@@ -152,17 +148,12 @@ class Client:
         self.attempts = 0  # those that ended
         self.outcome = NOT_SENT  # the known effect of the request if the task ended now
         self._obstacle: ServicesError | None = None  # why no attempt may be made
-        # None: the user gives the token.
-        self._source: FetchedToken | None = None
-        if settings.credentials:
-            fetch = partial(self._fetch_token, settings.credentials)
-            self._source = FetchedToken(settings.credentials, fetch, context.memory)
 
     def build_request(self, identifier: str, body: Any, query: str = "") -> Request:
         """Return the request; `identifier`: the id for its path, if that has one; `body`: JSON, None
         for none.
         """
-        own = {"Content-Type": "application/json", **dict(self.settings.headers)}
+        own = {"Content-Type": "application/json", **self.settings.headers}
         path = self.operation.path.format(id=quote(identifier, safe=""))
         url = f"{self.settings.base_url}{path}{query}"
         self.shown = {"method": self.operation.method, "url": url, "body": body}
@@ -175,7 +166,7 @@ class Client:
         The failure is that of the call. Raises ServicesError without requests, or InvalidInput for a
         TLS file.
         """
-        self._transport = self.context.connect(self.settings.connection)
+        transport.require_usable(self.settings.connection, self.settings.base_url)
         try:
             self._current_token()
         except ServicesError as error:
@@ -232,17 +223,20 @@ class Client:
         """Return the token for the next attempt; raise ServicesError if there is none."""
         if self._obstacle:
             raise self._obstacle
-        if not self._source:
+        credentials = self.settings.credentials
+        if not credentials:
             return self.settings.access_token or ""
-        token = self._source.token()
+        fetch = partial(self._fetch_token, credentials)
+        token = shared_token(credentials, fetch, self.context.memory)
         self.context.secrets.mask(token)
         return token
 
     def _renew_token(self) -> bool:
         """Discard the token of the last attempt; return False if there can be no other."""
-        if self._source:
-            self._source.discard(self._token)
-        return self._source is not None
+        credentials = self.settings.credentials
+        if credentials:
+            discard_token(credentials, self._token, self.context.memory)
+        return credentials is not None
 
     def _fetch_token(self, credentials: Credentials) -> Token:
         """Return a new token; raise ServicesError.
@@ -272,6 +266,7 @@ class Client:
         """Make one attempt; raise ServicesError if nothing may be sent any more."""
         self.context.require_reader()
         try:
-            return read(self._transport.send_once(request, self.settings.timeout))
+            settings = self.settings
+            return read(transport.send_once(settings.connection, request, settings.timeout))
         except AttemptFailed as error:
             return AttemptResult(event_of(error), error.msg)

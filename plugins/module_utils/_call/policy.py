@@ -26,7 +26,7 @@ from .._secrets import for_message, printable
 from .._values import Spec
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
-FIRST_DELAY = 1.0  # seconds; doubles with each further attempt
+FIRST_DELAY = 1.0  # seconds
 # Whether a request of a method may be processed twice without harm (RFC 9110 section 9.2.2).
 SAFE_TO_REPEAT = {
     "POST": False,
@@ -251,14 +251,6 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
 
 
-def delay(attempts: int, retry_max_delay: float, fraction: float) -> float:
-    """Return the seconds before the next attempt: exponential with full jitter.
-
-    `attempts`: so far; `fraction`: a random number from 0 to 1.
-    """
-    return fraction * min(retry_max_delay, FIRST_DELAY * 2.0 ** min(attempts - 1, 60))
-
-
 def retry(
     attempt: Callable[[], AttemptResult[Value]],
     method: str,
@@ -270,8 +262,10 @@ def retry(
 ) -> AttemptResult[Value]:
     """Make attempts until the policy allows no further one; return the result of the last.
 
-    `retry_max_delay`: seconds; `renew`: discards the token, returns False if there can be no other.
+    A wait is a random part (`fraction`, from 0 to 1) of a time that doubles, at most `retry_max_delay`
+    seconds. `renew`: discards the token, returns False if there can be no other.
     """
+    longest = min(FIRST_DELAY, retry_max_delay)
     repeated = 0
     is_renewed = False
     while True:
@@ -286,7 +280,7 @@ def retry(
         repeated += 1
         wait = retry_after(result.headers.get("Retry-After"))
         if wait is None:
-            wait = delay(repeated, retry_max_delay, fraction())
+            wait = fraction() * longest
         if wait > retry_max_delay:
             return replace(
                 result,
@@ -294,3 +288,4 @@ def retry(
                 f" retry_max_delay ({retry_max_delay:g})",
             )
         sleep(wait)
+        longest = min(2 * longest, retry_max_delay)

@@ -50,8 +50,8 @@ class Credentials(NamedTuple):
     client_id: str | None
     client_secret: str | None
     client_authentication: str
-    scopes: tuple[str, ...]
-    parameters: tuple[tuple[str, str], ...]
+    scopes: list[str]
+    parameters: dict[str, str]
 
 
 class Memory:
@@ -74,47 +74,40 @@ class Memory:
         self._values[name] = value
 
 
-class FetchedToken:
-    """A token that is fetched once for all holders of a memory, until it expires or is refused.
+def shared_token(credentials: Credentials, fetch: Callable[[], Token], memory: Memory) -> str:
+    """Return a token that can still be used; raise any error of `fetch`.
 
-    One of them fetches it while the others wait. Those that waited share a failure, so that a
-    hundred hosts do not try a dead endpoint one by one.
+    One holder of the memory fetches it for all, while the others wait, until it expires or is
+    discarded. Those that waited share a failure, so that a hundred hosts do not try a dead endpoint
+    one by one.
     """
+    name = _name_of(credentials)
+    asked_at = time.time()
+    with memory.alone(name):
+        # A token as a dict, or `error` and `failed_at`.
+        known: Mapping[str, Any] = memory.read(name) or {}
+        if known.get("failed_at", 0) >= asked_at:
+            raise ServicesError(known["error"])
+        if known.get("use_until", 0) <= time.time():
+            try:
+                known = fetch()._asdict()
+            except ServicesError as error:
+                memory.write(name, {"error": error.msg, "failed_at": time.time()})
+                raise
+            memory.write(name, known)
+        return str(known["value"])
 
-    def __init__(
-        self, credentials: Credentials, fetch: Callable[[], Token], memory: Memory
-    ) -> None:
-        self._fetch = fetch
-        self._memory = memory
-        # Of a dict with `token` and `use_until`, or `error` and `failed_at`.
-        self._name = sha256(repr(credentials).encode()).hexdigest()
 
-    def token(self) -> str:
-        """Return a token that can still be used; raise any error of `fetch`."""
-        asked_at = time.time()
-        with self._memory.alone(self._name):
-            known: Mapping[str, Any] = self._memory.read(self._name) or {}
-            if known.get("failed_at", 0) >= asked_at:
-                raise ServicesError(known["error"])
-            if known.get("use_until", 0) <= time.time():
-                known = self._fetch_for_all()
-            return str(known["token"])
+def discard_token(credentials: Credentials, refused: str, memory: Memory) -> None:
+    """Discard the refused token, unless there is a newer one."""
+    name = _name_of(credentials)
+    with memory.alone(name):
+        if (memory.read(name) or {}).get("value") == refused:
+            memory.write(name, {})
 
-    def discard(self, refused: str) -> None:
-        """Discard the refused token, unless there is a newer one."""
-        with self._memory.alone(self._name):
-            if (self._memory.read(self._name) or {}).get("token") == refused:
-                self._memory.write(self._name, {})
 
-    def _fetch_for_all(self) -> Mapping[str, Any]:
-        try:
-            token = self._fetch()
-        except ServicesError as error:
-            self._memory.write(self._name, {"error": error.msg, "failed_at": time.time()})
-            raise
-        known = {"token": token.value, "use_until": token.use_until}
-        self._memory.write(self._name, known)
-        return known
+def _name_of(credentials: Credentials) -> str:
+    return sha256(repr(credentials).encode()).hexdigest()
 
 
 def build_token_request(credentials: Credentials) -> Request:

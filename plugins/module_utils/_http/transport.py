@@ -23,7 +23,6 @@ import re
 import socket
 import ssl
 import sys
-import threading
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from typing import Any, Iterator, NamedTuple
@@ -52,7 +51,7 @@ from .sockets import (
     TLSConnection,
     Unusable,
 )
-from .urls import is_loopback, proxies_in_environment
+from .urls import is_loopback
 
 REQUIRED = "requests>=2.31"  # as in requirements.txt
 # Bytes of a body to read at once: few, because compression may shorten a body to a thousandth.
@@ -65,68 +64,52 @@ _ERRORS = (OSError, HTTPError, http.client.HTTPException, ValueError, TypeError,
 logging.getLogger("urllib3").setLevel(logging.CRITICAL + 1)
 
 
-# Threads that start together create one context, not one each.
-_one_at_a_time = threading.Lock()
-
-
 class ConnectionSettings(NamedTuple):
     """How to connect; hashable, so that a TLS context can be cached by its settings."""
 
     connect_timeout: float = 10.0  # seconds
-    use_proxy: bool = True
+    proxies: tuple[tuple[str, str], ...] = ()  # the schemes of URLs, and the URLs of their proxies
     validate_certs: bool = True
     ca_path: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
 
 
-class Transport:
-    """Makes single attempts, each with a connection of its own, so that threads may share it."""
+def require_usable(settings: ConnectionSettings, url: str) -> None:
+    """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used.
 
-    def __init__(self, settings: ConnectionSettings) -> None:
-        """Raise ServicesError without requests, InvalidInput for TLS files that cannot be used."""
-        require_libraries()
-        self._settings = settings
-        self._proxies = proxies_in_environment() if settings.use_proxy else {}
-        if settings.ca_path or settings.client_cert or settings.client_key:
-            tls_context(settings)
+    It creates the TLS context for a URL, so that threads do not create one each.
+    """
+    require_libraries()
+    if url.startswith("https:"):
+        tls_context(settings)
 
-    def send_once(self, request: Request, timeout: float) -> Answer:
-        """Make one attempt; raise AttemptFailed, or the error of `may_send`.
 
-        `timeout`: seconds from the name look-up to the last byte.
-        """
-        settings = self._settings
-        attempt = Attempt(request, timeout, settings.connect_timeout)
-        proxy = proxy_for(request.url, self._proxies)
-        adapter = OneConnection(attempt, self._tls_context(request.url, proxy))
-        body, problem, cut = b"", "", False
-        try:
-            with closing(adapter), adapter.answer(request, proxy, settings) as response:
-                body = _whole_body(response.raw, attempt)
-            cut = attempt.ended
-        except Unusable as error:
-            problem = str(error)
-        except _ERRORS:
-            cut = True
-            problem = "it was cut off, or its framing or compression is malformed"
-            if isinstance(attempt.error, socket.timeout):
-                problem = "it took too long"
-        if attempt.head is None:
-            raise _no_answer(attempt)
-        headers = CaseInsensitiveDict(attempt.head.headers.items())
-        return Answer(attempt.head.status, headers, body, problem, cut)
+def send_once(settings: ConnectionSettings, request: Request, timeout: float) -> Answer:
+    """Make one attempt with a connection of its own; raise AttemptFailed, or an error of `may_send`.
 
-    def _tls_context(self, url: str, proxy: str) -> ssl.SSLContext | None:
-        """Return the context for a URL through a proxy, None if there is no TLS."""
-        if "https:" not in (url[:6].lower(), proxy[:6].lower()):
-            return None
-        context = tls_context(self._settings)
-        context.sslsocket_class = TimedTLSSocket
-        if not hasattr(urllib3, "BaseHTTPResponse"):
-            # urllib3 1.26 never passes an address to OpenSSL, and checks it itself.
-            context.check_hostname = False
-        return context
+    `timeout`: seconds from the name look-up to the last byte. The caller asks `require_usable` first.
+    """
+    attempt = Attempt(request, timeout, settings.connect_timeout)
+    proxy = proxy_for(request.url, dict(settings.proxies))
+    has_tls = "https:" in (request.url[:6].lower(), proxy[:6].lower())
+    adapter = OneConnection(attempt, tls_context(settings) if has_tls else None)
+    body, problem, cut = b"", "", False
+    try:
+        with closing(adapter), adapter.answer(request, proxy, settings) as response:
+            body = _whole_body(response.raw, attempt)
+        cut = attempt.ended
+    except Unusable as error:
+        problem = str(error)
+    except _ERRORS:
+        cut = True
+        problem = "it was cut off, or its framing or compression is malformed"
+        if isinstance(attempt.error, socket.timeout):
+            problem = "it took too long"
+    if attempt.head is None:
+        raise _no_answer(attempt)
+    headers = CaseInsensitiveDict(attempt.head.headers.items())
+    return Answer(attempt.head.status, headers, body, problem, cut)
 
 
 class OneConnection(HTTPAdapter):
@@ -181,15 +164,10 @@ class OneConnection(HTTPAdapter):
         """Load no authorities for this connection: the context of the task has them."""
 
 
-def tls_context(settings: ConnectionSettings) -> ssl.SSLContext:
-    """Return the context for these settings, which threads may share; raise InvalidInput."""
-    with _one_at_a_time:
-        return _new_context(settings)
-
-
 # Loading the authorities of the system and of requests takes about 75 ms.
 @lru_cache(maxsize=8)
-def _new_context(settings: ConnectionSettings) -> ssl.SSLContext:
+def tls_context(settings: ConnectionSettings) -> ssl.SSLContext:
+    """Return the context for these settings, which threads may share; raise InvalidInput."""
     client_cert, client_key = settings.client_cert, settings.client_key
     if not settings.validate_certs:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -205,6 +183,10 @@ def _new_context(settings: ConnectionSettings) -> ssl.SSLContext:
 
         context = ssl.create_default_context()
         context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    if not hasattr(urllib3, "BaseHTTPResponse"):
+        # urllib3 1.26 never passes an address to OpenSSL, and checks it itself.
+        context.check_hostname = False
+    context.sslsocket_class = TimedTLSSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if client_key and not client_cert:
         raise InvalidInput("client_key", "needs client_cert as well")
@@ -248,7 +230,7 @@ def _no_answer(attempt: Attempt) -> AttemptFailed:
 
 
 def proxy_for(url: str, proxies: dict[str, str]) -> str:
-    """Return the one of these proxies, by scheme, for a URL by the rules of requests, '' for none.
+    """Return the proxy for a URL by the rules of requests, '' for none.
 
     A loopback host is never reached through a proxy.
     """

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from functools import lru_cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment
 
@@ -21,6 +20,7 @@ from .._errors import InvalidInput
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:%]+)(:[0-9]*)?")
 PORTS = {"http": 80, "https": 443}
+API = "/api/v1"  # the start of every path of the service (docs/openapi.yaml)
 _NO_SEGMENT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -58,7 +58,6 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
     return url
 
 
-@lru_cache  # all assets of a task have the same one
 def canonical_url(url: str) -> str:
     """Return the same form for all URLs of one service (RFC 3986 section 6.2).
 
@@ -72,12 +71,15 @@ def canonical_url(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
-def recorded_url(option: str, url: str) -> str:
-    """Return a base_url as the ledger records it; raise InvalidInput.
-
-    `http://` is allowed, because nothing is sent.
-    """
-    return canonical_url(checked_url(option, url, allow_http=True))
+def service_url(option: str, url: str, allow_http: bool = True) -> str:
+    """Return the base URL of a service in its canonical form; raise InvalidInput."""
+    url = canonical_url(checked_url(option, url, allow_http))
+    if url.lower().endswith(API):
+        right = url[: -len(API)].rstrip("/")
+        raise InvalidInput(
+            option, f"must not end in {API}, which every path starts with; give {right}"
+        )
+    return url
 
 
 def require_segment(option: str, value: str) -> None:

@@ -62,7 +62,6 @@ class Gate:
         self._pending = deque(items)
         self._may_begin = threads.Condition(self.lock)
         self._may_go_on = threads.Condition(self.lock)
-        self._going_on = 0  # threads that wait for a further attempt
         self._closed = threads.Event()
         self._over = threads.Event()
         self.stop(limit(0, 0))
@@ -82,9 +81,7 @@ class Gate:
         """Wait until the item may make an attempt; raise ServicesError once closed."""
         with self.lock:
             if not item.may_send:
-                self._going_on += 1
                 dispatch = self._wait(self._may_go_on, self._width.seconds_left)
-                self._going_on -= 1
                 item.may_send = dispatch is not None
                 item.dispatch = dispatch or item.dispatch
             if self.reason or not item.may_send:
@@ -176,7 +173,7 @@ class Gate:
         if not self._pending:
             return None
         waiting = sum(item.lacked_room for item in self.begun.values())
-        if self._going_on or waiting + self._width.in_flight >= self._width.room:
+        if waiting + self._width.in_flight >= self._width.room:
             return math.inf
         return self._width.seconds_left(now)
 

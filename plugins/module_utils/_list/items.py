@@ -19,8 +19,6 @@ from .._task.specs import ModuleSpec
 from .._task.validation import Options, validated
 from .._values import Asset, Params, differences, shown
 
-_NO_DEFAULTS = ("body", "current")  # a null in these options is a value
-
 
 def prepare_all(options: Options, settings: Settings) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
@@ -29,7 +27,8 @@ def prepare_all(options: Options, settings: Settings) -> list[Task]:
     faults = Faults(spec)
     tasks: list[Task] = []
     numbers: dict[str, int] = {}  # by name or id
-    for number, item in enumerate(_with_defaults(spec, params)):
+    items = [merged(params["defaults"], item) for item in params[spec.option]]
+    for number, item in enumerate(items):
         try:
             task = spec.sent.task({**validated_item(spec, item), **given}, settings)
             first = numbers.setdefault(task.key, number)
@@ -73,26 +72,6 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Asset]) -> None:
         assets_are = f"{quantity(len(faults), 'asset')} {'is' if len(faults) == 1 else 'are'}"
         told = f"{assets_are} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
         raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
-
-
-def _with_defaults(spec: ModuleSpec, params: Params) -> list[Any]:
-    """Return the items with `defaults` merged into each; raise InvalidInput for faulty ones.
-
-    Their faults come alone: each would be one of every item.
-    """
-    items: list[Any] = params[spec.option]
-    defaults = params["defaults"]
-    if not defaults:
-        return items
-    options = {
-        name: {**option, "required": False}
-        for name, option in spec.item_options.items()
-        if name not in _NO_DEFAULTS
-    }
-    _valid, problems = validated(options, {}, defaults)
-    if problems:
-        raise InvalidInput("defaults", "; ".join(problems))
-    return [merged(defaults, item) for item in items]
 
 
 def merged(below: Any, above: Any) -> Any:

@@ -11,18 +11,21 @@ import os
 import resource
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Callable, Mapping
 
 from .._call.client import Context
 from .._call.policy import AGAIN, AttemptResult, retry_after
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput, ServicesError
+from .._http.transport import require_usable
 from .._resources.planning import Task
 from .._result import Result
-from .._task.task import GRACE, Send, Unrecorded, carry_out, interrupted
+from .._task.options import settings_from
+from .._task.specs import ModuleSpec
+from .._task.task import GRACE, Unrecorded, interrupted, perform
 from .._task.validation import Options
-from .._values import Asset
+from .._values import Asset, Params
 from .gate import Gate, Item
 from .items import prepare_all, require_approved, require_plans
 from .result import ListResult
@@ -48,48 +51,49 @@ def carry_out_list(
     approved: Mapping[str, Asset] | None = None,
 ) -> ListResult:
     """Return the results of a list; `approved`: the bodies that may be sent, None for any."""
-    each = ListTask(options, approved).each
-    result: ListResult = carry_out(options, context, open_ledger, prepare=prepare_all, each=each)
-    return result
+    settings = settings_from(options.valid(), context.check_mode)
+    tasks = prepare_all(options, settings)
+    ledger = open_ledger(settings.base_url)
+    planned = ledger.plan_all(tasks, for_approval=context.check_mode)
+    require_plans(options.spec, planned)
+    if approved is not None:
+        require_approved(planned, approved)
+    return ListTask(options.spec, options.params, context, ledger, planned).carry_out()
 
 
+@dataclass
 class ListTask:
-    """Carries out the tasks of a list."""
+    """Carries out the planned tasks of a list, those with a request in threads."""
 
-    def __init__(self, options: Options, approved: Mapping[str, Asset] | None = None) -> None:
-        """`approved`: the bodies that may be sent, by name or id, None for any."""
-        self._spec = options.spec
-        self._params = options.params
-        self._approved = approved
+    spec: ModuleSpec
+    params: Params
+    context: Context
+    ledger: Unrecorded
+    tasks: list[Task]
 
-    def each(
-        self, tasks: list[Task], send: Send, context: Context, ledger: Unrecorded
-    ) -> ListResult:
-        """Do planned tasks, those with a request in threads; `send`: does one of them."""
-        require_plans(self._spec, tasks)
-        if self._approved is not None:
-            require_approved(tasks, self._approved)
-        self._send, self._context, self._ledger = send, context, ledger
-        self._tasks = {task.key: task for task in tasks}
-        to_send = [
-            name
-            for name, task in self._tasks.items()
+    def carry_out(self) -> ListResult:
+        """Do all of them."""
+        context, tasks = self.context, self.tasks
+        self._to_send = {
+            task.key: task
+            for task in tasks
             if task.plan and not task.plan.settled and not context.check_mode
-        ]
-        others = self._tasks.keys() - to_send
-        results = {name: self._result_of(name, context) for name in others}
-        self._settled = len(results)
+        }
+        results = {
+            task.key: self._result_of(task, context)
+            for task in tasks
+            if task.key not in self._to_send
+        }
         self._failed = sum(result.failed for result in results.values())
-        most = most_connections(min(self._params["concurrency"], len(to_send)))
-        longest = self._params["retry_max_delay"]
-        self._gate = gate = Gate(to_send, Width(most, longest), self._limit)
+        most = most_connections(min(self.params["concurrency"], len(self._to_send)))
+        width = Width(most, self.params["retry_max_delay"])
+        self._gate = gate = Gate(self._to_send, width, self._limit)
         doubtful = sum(task.error is not None for task in tasks)
-        if doubtful and self._params["in_doubt"] == "stop":
-            gate.stop(f"{doubtful:,} of the list in doubt ({self._spec.named('in_doubt')}: stop)")
-        elif to_send:
-            # One for all items; an unusable file fails the list.
-            transport = context.connect(tasks[0].settings.connection)
-            self._context = replace(context, connect=lambda _settings: transport)
+        if doubtful and self.params["in_doubt"] == "stop":
+            gate.stop(f"{doubtful:,} of the list in doubt ({self.spec.named('in_doubt')}: stop)")
+        elif self._to_send:
+            # For all items at once.
+            require_usable(tasks[0].settings.connection, tasks[0].settings.base_url)
             self._began = time.monotonic()
             run_threads(gate, self._do, most, self._watch)
             with gate.lock:
@@ -98,26 +102,25 @@ class ListTask:
         for name, one in results.items() if context.check_mode and gate.reason else ():
             results[name] = one.but(skipped=one.changed, changed=False)
         return ListResult(
-            self._spec,
-            self._params,
-            {name: results.get(name, Result(skipped=True)) for name in self._tasks},
+            self.spec,
+            self.params,
+            {task.key: results.get(task.key, Result(skipped=True)) for task in tasks},
             context.no_log,
             gate.reason,
-            ledger.not_listed(tasks) if context.check_mode else None,
+            self.ledger.not_listed(tasks) if context.check_mode else None,
             bool(gate.begun),
         )
 
-    def _result_of(self, name: str, context: Context) -> Result:
+    def _result_of(self, task: Task, context: Context) -> Result:
         """Return the result of a task, also of one that fails."""
-        task = self._tasks[name]
         try:
-            result = self._send(task, context)
+            result = perform(task, context, self.ledger)
         except ServicesError as error:
             result = context.secrets.scrub(Result.of_error(error))
             if isinstance(error, InvalidInput):  # the same would be true of all others
                 self._gate.stop(f"the {error.option} cannot be used ({error.problem})")
         if task.error:
-            skips = self._params["in_doubt"] == "skip"
+            skips = self.params["in_doubt"] == "skip"
             result = result.but(
                 plan="in_doubt" if context.check_mode else "",
                 failed=not skips,
@@ -132,37 +135,38 @@ class ListTask:
             ("max_failures", self._failed + failures, "failed"),
         )
         for option, count, what in reached:
-            most = self._params[option]
+            most = self.params[option]
             if 0 < most <= count:
-                return f"the list stopped after {most} {what} ({self._spec.named(option)}: {most})"
+                return f"the list stopped after {most} {what} ({self.spec.named(option)}: {most})"
         return ""
 
     def _watch(self, is_ending: bool) -> str:
         """Show the progress of the list, and return why it has to end now, '' to continue."""
-        gate, total = self._gate, len(self._tasks)
+        gate, total = self._gate, len(self.tasks)
         with gate.lock:
             ended = list(gate.ended.values())
-        return self._context.watch(total, self._settled, ended, gate.in_flight, is_ending)
+        settled = total - len(self._to_send)
+        return self.context.watch(total, settled, ended, gate.in_flight, is_ending)
 
     def _late(self, item: Item) -> Result:
         """Return the result of an item that did not end: its request is in doubt."""
-        task = self._tasks[item.name]
+        task = self._to_send[item.name]
         outcome = UNKNOWN if item.attempts else NOT_SENT
         result = interrupted(task.operation, task.asset, outcome, self._gate.reason)
-        return self._ledger.with_next_step(result, task, outcome)
+        return self.ledger.with_next_step(result, task, outcome)
 
     def _do(self, item: Item) -> Result:
         """Do one item in a thread, as a single task is done but for the gate."""
         gate = self._gate
         context = replace(
-            self._context,
+            self.context,
             wait=gate.pause,
             enter=partial(gate.enter, item),
             leave=lambda result: gate.leave(item, *feedback_of(result)),
         )
         started = time.monotonic()
         try:
-            result = self._result_of(item.name, context)
+            result = self._result_of(self._to_send[item.name], context)
         # threading would write it to stderr, whose lock Ansible's main thread may hold for ever.
         except BaseException as error:  # noqa: BLE001
             gate.stop(f"an unexpected {type(error).__name__} in this collection")

@@ -16,21 +16,21 @@ from .._call.policy import READS, SAFE_TO_REPEAT, Operation, Resource
 from .._errors import InvalidInput
 from .._http import Answer
 from .._http.strict_json import InvalidJSON, decode_any
+from .._http.urls import API
 from .._resources.planning import require_usable
 from .._resources.resources import OPERATIONS
 from .._result import Result
 from .._values import DICT, TEXT, Params, Type, encode, text
-from .options import API, settings_from
+from .options import settings_from
 from .specs import ModuleSpec
 from .task import result_of
 from .validation import Options
 
 # RFC 3986 section 3.3.
 _PATH = re.compile(rf"{API}/([\w.~!$&'()*+,;=:@/-]|%[\da-fA-F]{{2}})*", re.ASCII)
-# A query, a fragment or a dot segment.
-_NO_PATH = re.compile(r"[?#]|[/\\]\.\.?([/\\;]|$)")
-# What many servers ignore at the end of a segment: parameters, blanks.
-_IGNORED = re.compile(r"[;\s\0][^/]*")
+# A query, a fragment, a dot segment, and what many servers ignore: parameters, blanks at the end of a
+# segment, and empty segments.
+_NO_PATH = re.compile(r"[?#;\\\0]|\s(/|$)|//|/\.\.?(/|$)")
 
 
 def _named(operation: Operation, params: Params) -> Operation:
@@ -74,8 +74,9 @@ API_REQUEST = ModuleSpec(
         path=dict(
             type=Type(
                 "str",
-                f"a path that starts with {API}/, without ?, # (see query) and dot segments,"
-                " encoded or not, and with other special characters percent-encoded",
+                f"a path that starts with {API}/, without ?, # (see query), ;, backslashes and"
+                " dot or empty segments, encoded or not, and with other special characters"
+                " percent-encoded",
                 _path,
             ),
             required=True,
@@ -135,9 +136,9 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
 
 def _require_no_module(operation: Operation) -> None:
     """Raise InvalidInput if a module of the collection has this method and path."""
-    paths = (operation.path, _IGNORED.sub("", _decoded(operation.path)))
+    paths = (operation.path, _decoded(operation.path))
     for module, known in OPERATIONS.items():
-        pattern = re.escape(known.path).replace(r"\{id\}", "[^/]+").replace("/", "/+") + "/*"
+        pattern = re.escape(known.path).replace(r"\{id\}", "[^/]+") + "/?"
         is_known = any(re.fullmatch(pattern, path, re.IGNORECASE) for path in paths)
         if operation.method == known.method and is_known:
             raise InvalidInput(

@@ -14,7 +14,7 @@ from .._call.client import Settings
 from .._call.tokens import TOKEN, Credentials
 from .._errors import InvalidInput
 from .._http.transport import ConnectionSettings
-from .._http.urls import canonical_url, checked_url, proxies_in_environment
+from .._http.urls import checked_url, proxies_in_environment, service_url
 from .._secrets import basic, credentials_in_url, is_credential_name, printable
 from .._values import (
     BOOLEAN,
@@ -34,7 +34,6 @@ Option = Dict[str, Any]  # of an argument spec
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
-API = "/api/v1"  # the start of every path of the service (docs/openapi.yaml)
 _DAY = 86400.0  # seconds
 _TIMEOUT = between(NUMBER, 0.001, _DAY)
 _COUNT = between(WHOLE_NUMBER, 0)
@@ -111,29 +110,18 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
     """
     if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
         raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
-    url = service_url("base_url", params["base_url"], params["allow_http"])
+    proxies = proxies_in_environment() if params["use_proxy"] else {}
+    connection = {**params, "proxies": tuple(proxies.items())}
     return Settings(
-        base_url=url,
-        service=canonical_url(url),
+        base_url=service_url("base_url", params["base_url"], params["allow_http"]),
         access_token=_token(params, check_mode),
         credentials=_credentials(params, check_mode),
-        connection=ConnectionSettings._make(map(params.get, ConnectionSettings._fields)),
+        connection=ConnectionSettings._make(map(connection.get, ConnectionSettings._fields)),
         headers=_headers(params),
         timeout=params["timeout"],
         retries=params["retries"],
         retry_max_delay=params["retry_max_delay"],
     )
-
-
-def service_url(option: str, url: str, allow_http: bool) -> str:
-    """Return the base URL of a service without a trailing slash; raise InvalidInput."""
-    url = checked_url(option, url, allow_http).rstrip("/")
-    if url.lower().endswith(API):
-        right = url[: -len(API)].rstrip("/")
-        raise InvalidInput(
-            option, f"must not end in {API}, which every path starts with; give {right}"
-        )
-    return url
 
 
 def _token(params: Params, check_mode: bool) -> str | None:
@@ -172,8 +160,8 @@ def _credentials(params: Params, check_mode: bool) -> Credentials | None:
         client_id=params["client_id"],
         client_secret=params["client_secret"],
         client_authentication=params["client_authentication"],
-        scopes=tuple(params["scopes"] or ()),
-        parameters=tuple(_texts("auth_parameters", params).items()),
+        scopes=params["scopes"] or [],
+        parameters=_texts("auth_parameters", params),
     )
 
 
@@ -188,21 +176,21 @@ def _texts(option: str, params: Params) -> dict[str, str]:
     return texts
 
 
-def _headers(params: Params) -> tuple[tuple[str, str], ...]:
+def _headers(params: Params) -> dict[str, str]:
     """Return `headers` without nulls; raise InvalidInput if one cannot be sent."""
-    checked: dict[str, tuple[str, str]] = {}
+    checked: dict[str, str] = {}
     for name, value in _texts("headers", params).items():
         problem = ""
         if not _HEADER.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             problem = "has a character that no name, or no value in Latin-1, of a header can have"
         elif _RESERVED.fullmatch(name):
             problem = "cannot be given: the collection or the connection sets it"
-        elif name.lower() in checked:
+        elif name.lower() in map(str.lower, checked):
             problem = "is given twice: case makes no difference"
         if problem:
             raise InvalidInput("headers", f"{printable(name)} {problem}")
-        checked[name.lower()] = (name, value)
-    return tuple(checked.values())
+        checked[name] = value
+    return checked
 
 
 def credentials_in(params: Params) -> Iterator[str]:

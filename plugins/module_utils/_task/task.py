@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import FrameType
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator
 
-from .._call.client import MARGIN, NO_END, Client, Context, Lease, Settings
+from .._call.client import MARGIN, NO_END, Client, Context, Lease
 from .._call.policy import Operation, effect_of
 from .._errors import (
     NOT_SENT,
@@ -133,56 +133,47 @@ def result_of(act: Callable[[], Result], client: Client) -> Result:
     return context.secrets.scrub(result)
 
 
-Send = Callable[[Task, Context], Result]
-
-
-def alone(tasks: list[Task], send: Send, context: Context, _ledger: Unrecorded) -> Result:
-    """Carry out the only task here, without a thread."""
-    return send(tasks[0], context)
-
-
-def prepare_one(options: Options, settings: Settings) -> list[Task]:
-    """Return the task of a module for one asset; raise InvalidInput."""
-    return [options.spec.sent.task(options.params, settings)]
-
-
 def carry_out(
     options: Options,
     context: Context,
     open_ledger: Callable[[str], Unrecorded] = lambda _service: Unrecorded(),
     sender: Callable[[Task, Context], Sender] = Sender,
-    prepare: Callable[[Options, Settings], List[Task]] = prepare_one,
-    each: Callable[[List[Task], Send, Context, Unrecorded], Any] = alone,
-) -> Any:
-    """Return what `each` makes of the tasks that options ask for: the result of a single one.
+) -> Result:
+    """Return the result of the task that options ask for; raise ServicesError before it is sent.
 
     `open_ledger`: gets the URL of the service; `sender`: sends from here, or by a module on a
-    target; `prepare`, `each`: those of a list. Raises ServicesError before anything is sent.
+    target. A list is carried out in the same way (`carry_out_list`).
     """
     settings = settings_from(options.valid(), context.check_mode)
-    tasks = prepare(options, settings)
-    ledger = open_ledger(settings.service)
-
-    def send(task: Task, context: Context) -> Result:
-        plan = task.required_plan()
-        if not (plan.settled or plan.adopted):
-            sending = sender(task, context)
-            if not sending.ready():  # the token, before the intent
-                return sending.send()
-            if not context.check_mode:
-                intent = ledger.begin(task, sending.lease_seconds)
-                return ledger.finish(intent, sending.send(intent), sending.has_ended)
-        result = Sender(task, context).send()
-        if plan.adopted and not (context.check_mode or result.failed):
-            ledger.adopt(task)
-        return result
-
+    task = options.spec.sent.task(options.params, settings)
+    ledger = open_ledger(settings.base_url)
     while True:
-        planned = ledger.plan_all(tasks, for_approval=context.check_mode)
+        (planned,) = ledger.plan_all([task], for_approval=context.check_mode)
         try:
-            return each(planned, send, context, ledger)
-        except Overtaken:  # a single task is planned anew, one of a list fails
+            return perform(planned, context, ledger, sender)
+        except Overtaken:  # plan it anew
             continue
+
+
+def perform(
+    task: Task,
+    context: Context,
+    ledger: Unrecorded,
+    sender: Callable[[Task, Context], Sender] = Sender,
+) -> Result:
+    """Do a planned task and return its result; raise ServicesError before it is sent."""
+    plan = task.required_plan()
+    if not (plan.settled or plan.adopted):
+        sending = sender(task, context)
+        if not sending.ready():  # the token, before the intent
+            return sending.send()
+        if not context.check_mode:
+            intent = ledger.begin(task, sending.lease_seconds)
+            return ledger.finish(intent, sending.send(intent), sending.has_ended)
+    result = Sender(task, context).send()
+    if plan.adopted and not (context.check_mode or result.failed):
+        ledger.adopt(task)
+    return result
 
 
 def interrupted(operation: Operation, asset: str, outcome: str, why: str) -> Result:

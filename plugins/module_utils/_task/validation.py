@@ -5,7 +5,7 @@
 """Validates options, and names the place of each fault.
 
 The messages of ansible-core's validator name no place in a list and quote values. So each option,
-element and suboption is converted and named here first. The validator has the last word.
+element and suboption is converted and named here first. The validator finds faults across options.
 """
 
 from __future__ import annotations
@@ -100,9 +100,13 @@ def validated(
             hint = f", or the environment variable {others[0]}" if others else ""
             faults.append(f"{place}: is missing: set it{hint}")
         params[name] = value
-    present = {name: value for name, value in params.items() if value is not None}
-    # Faults have been found, and only those across options are left.
-    spec = {name: dict(type="raw") for name in options} if faults else options
+    # Only faults across options are left. There, of other values than texts only presence counts.
+    present = {
+        name: isinstance(value, str) and value
+        for name, value in params.items()
+        if value is not None
+    }
+    spec = {name: {"type": "raw"} for name in options}
     result = ArgumentSpecValidator(spec, **constraints).validate(present)
     return params, faults + result.error_messages
 

@@ -88,7 +88,7 @@ def _send_list(run: TaskRun) -> Result:
     """Carry out a list, report it, and show on the screen what it did, or would do."""
     spec, params = run.spec, run.options.params
     left_out = select(params, spec, run.core) if spec.names else ""
-    service = settings_from(params, run.check_mode).service
+    service = settings_from(params, run.check_mode).base_url
     place = shown_location(checked_location(params["ledger"])) if params["ledger"] else None
     report = None
     if params["report"]:

@@ -15,7 +15,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
     NEW_TOKEN,
     AttemptResult,
     Event,
-    delay,
     retry,
     retry_after,
 )
@@ -31,7 +30,6 @@ from hypothesis import strategies as st
 EVENTS = set(Event)
 HANDED_OVER = EVENTS - {Event.UNSENT, Event.UNSENT_HOPELESS}
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-SECONDS = st.floats(0, 1e9)
 MALFORMED = [
     *(None, "", " ", "-5", "+5", "1.5", "abc", "1e3", "\u0665", "5 6", "0x10", "inf", "nan", "GMT"),
     "Fri, 32 Jan 2026 00:00:00 GMT",
@@ -152,15 +150,6 @@ def test_the_only_token_is_not_renewed():
 def test_the_longest_allowed_wait_is_honoured():
     busy = AttemptResult(Event.THROTTLED, headers={"Retry-After": "30"})
     assert run("POST", Limits(2, 30), [busy], renewable=False)[2] == [30.0, 30.0]
-
-
-@given(st.integers(1, 10**6), SECONDS, st.floats(0, 1), st.floats(0, 1))
-def test_a_wait_is_a_fraction_of_an_exponential_bound(attempt, longest, fraction, other):
-    bound = min(longest, 2.0 ** min(attempt - 1, 60))
-    wait = delay(attempt, longest, fraction)
-    assert wait == pytest.approx(fraction * bound)
-    assert delay(attempt, longest, 1.0) == bound
-    assert (wait <= delay(attempt, longest, other)) or fraction > other
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["", " ", "\t "]))

@@ -12,7 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     ConnectionSettings,
-    Transport,
+    send_once,
 )
 from support import ServicesError
 from support.wire import answer, serving
@@ -39,10 +39,11 @@ def test_an_address_that_drops_packets_does_not_use_up_the_time(monkeypatch, swa
         monkeypatch.setattr(
             socket, "getaddrinfo", lambda *_args: [(*way, swallowing), (*way, ("127.0.0.1", port))]
         )
-        sender = Transport(ConnectionSettings(connect_timeout=0.8))
+        settings = ConnectionSettings(connect_timeout=0.8)
         began = time.monotonic()
         assert (
-            sender.send_once(Request("POST", "http://two.example/a", {}, b"{}"), 60).status == 200
+            send_once(settings, Request("POST", "http://two.example/a", {}, b"{}"), 60).status
+            == 200
         )
     assert 0.36 < time.monotonic() - began < 30
 
@@ -62,5 +63,5 @@ def test_a_urllib3_that_opens_connections_in_another_way_sends_nothing(monkeypat
     monkeypatch.setattr(HTTPConnection, "connect", connect)
     with serving(answer(200, {})) as wire:
         with pytest.raises(ServicesError, match="urllib3"):
-            Transport(ConnectionSettings()).send_once(Request("POST", wire.url, {}, b"{}"), 60)
+            send_once(ConnectionSettings(), Request("POST", wire.url, {}, b"{}"), 60)
         assert wire.bytes_read == 0

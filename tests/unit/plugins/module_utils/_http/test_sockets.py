@@ -21,7 +21,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     ConnectionSettings,
-    Transport,
+    send_once,
 )
 from faults.behaviors import answers
 from faults.relay import Relay
@@ -38,8 +38,8 @@ class LeaseEndedError(InvalidInput):
 class Way:
     """A service, how it is reached, and what was seen at the first byte of the request."""
 
-    def __init__(self, service: Service, transport: Transport, url: str) -> None:
-        self.service, self.transport, self.url = service, transport, url
+    def __init__(self, service: Service, settings: ConnectionSettings, url: str) -> None:
+        self.service, self.settings, self.url = service, settings, url
         self.asked: list[int] = []  # bytes that the service had read
 
     def send(self, *, allowed: bool = True) -> int:
@@ -51,11 +51,11 @@ class Way:
                 raise LeaseEndedError("ledger", "the lease has ended")
 
         request = Request("POST", f"{self.url}/a", {}, BODY, may_send=may_send)
-        return self.transport.send_once(request, 10).status
+        return send_once(self.settings, request, 10).status
 
 
 @pytest.fixture(params=["http", "https", "tunnel"])
-def way(request, tmp_path, monkeypatch):
+def way(request, tmp_path):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -63,12 +63,12 @@ def way(request, tmp_path, monkeypatch):
     is_tls = request.param != "http"
     with Service(answers(), tls=context if is_tls else None) as service:
         url = service.url
-        transport = Transport(ConnectionSettings(ca_path=str(tmp_path / "ca.pem")))
         with Service(Relay(service.port)) as proxy:
+            settings = ConnectionSettings(ca_path=str(tmp_path / "ca.pem"))
             if request.param == "tunnel":
-                monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+                settings = settings._replace(proxies=(("https", proxy.url),))
                 url = url.replace("127.0.0.1", "0.0.0.0")
-            yield Way(service, transport, url)
+            yield Way(service, settings, url)
 
 
 def test_the_last_question_comes_when_the_connection_is_ready(way):
@@ -104,10 +104,8 @@ def test_nothing_is_handed_over_when_the_time_is_up(monkeypatch):
     monkeypatch.setattr(HTTPConnection, "connect", connect)
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
     monkeypatch.setattr(sockets, "time", clock)
-    with Service(Peer.hold) as service:
-        transport = Transport(ConnectionSettings())
-        with pytest.raises(AttemptFailed, match="timed out") as failed:
-            transport.send_once(Request("POST", service.url, {}, BODY), 60)
+    with Service(Peer.hold) as service, pytest.raises(AttemptFailed, match="timed out") as failed:
+        send_once(ConnectionSettings(), Request("POST", service.url, {}, BODY), 60)
     assert (failed.value.sent, service.bytes_read) == (False, 0)
 
 
@@ -115,10 +113,8 @@ def test_a_byte_counts_before_the_kernel_takes_it(monkeypatch):
     def send(*_arguments):
         raise ConnectionResetError("scripted")
 
-    with Service(Peer.hold) as service:
-        transport = Transport(ConnectionSettings())
-        with monkeypatch.context() as patched:
-            patched.setattr(socket.socket, "send", send)
-            with pytest.raises(AttemptFailed) as failed:
-                transport.send_once(Request("POST", service.url, {}, BODY), 10)
+    with Service(Peer.hold) as service, monkeypatch.context() as patched:
+        patched.setattr(socket.socket, "send", send)
+        with pytest.raises(AttemptFailed) as failed:
+            send_once(ConnectionSettings(), Request("POST", service.url, {}, BODY), 10)
     assert (failed.value.sent, service.bytes_read) == (True, 0)

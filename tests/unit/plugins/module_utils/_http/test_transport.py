@@ -22,13 +22,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import (
     ConnectionSettings,
-    Transport,
+    require_usable,
+    send_once,
 )
 from support.wire import answer, running, serving
-
-
-def transport(**settings) -> Transport:
-    return Transport(ConnectionSettings(**settings))
 
 
 def request(url: str) -> Request:
@@ -42,7 +39,7 @@ def request(url: str) -> Request:
 
 def test_exactly_the_given_request_is_sent():
     with serving(answer(201, {"c": 2}, "X-Request-Id: r1")) as wire:
-        got = transport().send_once(request(wire.url), 5)
+        got = send_once(ConnectionSettings(), request(wire.url), 5)
     (sent,) = wire.sent
     assert sent.line == "POST /a HTTP/1.1"
     assert sorted(sent.headers) == [
@@ -67,10 +64,10 @@ def test_a_look_up_that_took_too_long_sends_nothing(monkeypatch):
         return real(*arguments)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    sender = transport(connect_timeout=0.1)
+    settings = ConnectionSettings(connect_timeout=0.1)
     with serving(answer(200)) as wire:
         with pytest.raises(AttemptFailed, match="connecting timed out") as failed:
-            sender.send_once(request(wire.url.replace("127.0.0.1", "localhost")), 60)
+            send_once(settings, request(wire.url.replace("127.0.0.1", "localhost")), 60)
         assert (failed.value.sent, failed.value.hopeless, wire.connections) == (False, False, 0)
 
 
@@ -87,7 +84,7 @@ def test_an_unsuitable_library_is_named_with_the_python_and_the_command(
     installed = version and SimpleNamespace(__version__=version)
     monkeypatch.setattr(transport_module, "requests", installed)
     with pytest.raises(ServicesError, match=found) as missing:
-        transport()
+        require_usable(ConnectionSettings(), "")
     assert f"{sys.executable} on {platform.node()} has" in missing.value.msg
     assert f"{sys.executable} -m pip install 'requests>=2.31'" in missing.value.msg
 
@@ -102,6 +99,5 @@ def test_urllib3_logs_nothing_and_others_do_while_a_request_is_in_flight(caplog)
         return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nmalformed, with the token\r\n\r\n{}"
 
     with running(choose) as wire, caplog.at_level(logging.DEBUG):
-        sender = transport()
-        sender.send_once(request(wire.url), 10)
+        send_once(ConnectionSettings(), request(wire.url), 10)
     assert caplog.messages == ["progress"]

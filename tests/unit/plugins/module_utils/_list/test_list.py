@@ -9,7 +9,6 @@ import json
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -32,17 +31,12 @@ class Service:
         self.fates, self.seconds = fates or {}, seconds
         self.received: list[str] = []
         self.threads: set[int] = set()
-        self.opened = self.tokens = 0
+        self.tokens = 0
         self.token: Answer | None = None  # instead of one
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    def connect(self, settings) -> SimpleNamespace:
-        with self._lock:
-            self.opened += 1
-        return SimpleNamespace(send_once=self.send_once)
-
-    def send_once(self, request, timeout) -> Answer:
+    def send_once(self, _settings, request, _timeout) -> Answer:
         if request.url.endswith("/token"):
             self.tokens += 1
             token = {"access_token": f"fetched-token-{self.tokens}", "expires_in": 3600}
@@ -70,7 +64,7 @@ def run(service: Service, plural, given: list, **how) -> dict:
         name: how.pop(name) for name in ("check_mode", "watch", "progress", "ledger") if name in how
     }
     options = {"base_url": "http://127.0.0.1:9", plural.option: given, **how}
-    return run_list(plural, options, connect=service.connect, **places)
+    return run_list(plural, options, send_once=service.send_once, **places)
 
 
 def machines(count: int) -> list[dict]:
@@ -186,7 +180,7 @@ def test_a_token_that_is_refused_for_good_ends_the_list(renewable):
 def test_check_mode_is_the_plan_and_opens_nothing():
     service = Service()
     result = run(service, VIRTUAL_MACHINES, machines(3), check_mode=True)
-    assert (service.opened, service.received) == (0, [])
+    assert (service.tokens, service.received) == (0, [])
     assert [item["plan"] for item in result["results"]] == ["create"] * 3
     assert (result["changed"], result["outcome"], result["counts"]["create"]) == (
         True,
@@ -224,26 +218,6 @@ def test_defaults_are_merged_into_each_item_whose_own_values_win():
         {"cpu": 4, "team": "web", "subnet": {"dns": "a", "mask": "b"}, "zone": 1},
         {"cpu": 8, "team": "web", "subnet": {"dns": "c", "mask": "b"}, "zone": 1},
     ]
-
-
-@pytest.mark.parametrize(
-    ("defaults", "said"),
-    [
-        ({"attributes": {"login": True}}, "defaults: attributes.login: there is no such option"),
-        ({"body": {"a": 1}}, "defaults: body: there is no such option"),
-        (
-            {"attributes": {"cpu": "four"}, "naem": "a"},
-            "did you mean name?); attributes.cpu: must be",
-        ),
-    ],
-)
-def test_a_fault_in_the_defaults_is_told_once_and_not_for_each_item(defaults, said):
-    service = Service()
-    with pytest.raises(InvalidInput) as raised:
-        run(service, VIRTUAL_MACHINES, [{"name": "vm0"}, {"name": "vm1"}], defaults=defaults)
-    assert said in raised.value.msg
-    assert "vm0" not in raised.value.msg
-    assert service.received == []
 
 
 def test_a_result_too_large_for_awx_raises_a_warning():

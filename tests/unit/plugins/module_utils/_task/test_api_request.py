@@ -143,6 +143,9 @@ def test_what_may_be_cut_off_or_is_not_json_is_no_success(said):
         "/api/v1/%252e%252e/v2",
         "/api/v1/x%2f..%2fy",
         "/api/v1/..;a/v2",
+        "/api/v1/a%2Fb%3Bc/d",
+        "/api/v1//compute",
+        "/api/v1/compute%20/machines",
         "/api/v1/a b",
         "/api/v1/{id}",
         "/api/v1/%zz",
@@ -156,7 +159,7 @@ def test_a_path_that_is_refused(path):
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v1/", "/api/v1/a..b/...", "/api/v1/a%2Fb;c=1,2/@:$é".replace("é", "%C3%A9")]
+    "path", ["/api/v1/", "/api/v1/a..b/...", "/api/v1/a%2Fb%20c=1,2/@:$é".replace("é", "%C3%A9")]
 )
 def test_a_path_is_sent_as_it_is(path):
     _result, (sent,) = request(answer(200), path=path)
@@ -167,10 +170,8 @@ def test_a_path_is_sent_as_it_is(path):
     ("method", "path", "module"),
     [
         ("POST", MACHINES, "compute_virtual_machine"),
-        ("POST", MACHINES.replace("/compute", "//compute"), "compute_virtual_machine"),
         ("POST", MACHINES.replace("_", "%255f"), "compute_virtual_machine"),
-        ("POST", f"{MACHINES};v=1", "compute_virtual_machine"),
-        ("POST", MACHINES.replace("/compute", "/%3Ba/compute;b"), "compute_virtual_machine"),
+        ("POST", f"{MACHINES}%2F", "compute_virtual_machine"),
         ("PUT", f"{ROLE}/role-0001", "cassandra_application_role"),
         ("PUT", f"{ROLE}/a%2Fb", "cassandra_application_role"),
     ],

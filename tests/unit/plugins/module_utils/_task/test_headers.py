@@ -46,8 +46,8 @@ def test_headers_keep_their_names_and_order_and_nulls_are_dropped():
         "X-Latin": "caf\u00e9 \u00ff",
         "5": "five",
     }
-    assert checked_headers(given) == tuple(kept.items())
-    assert checked_headers(None) == checked_headers({}) == ()
+    assert list(checked_headers(given).items()) == list(kept.items())
+    assert checked_headers(None) == checked_headers({}) == {}
 
 
 @pytest.mark.parametrize("name", RESERVED)

@@ -20,16 +20,12 @@ HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 @pytest.mark.parametrize(("is_sent", "outcome"), [(True, "unknown"), (False, "not_sent")])
 def test_an_interrupted_request_is_in_doubt_once_a_byte_was_sent(is_sent, outcome):
-    class Interrupting:
-        def __init__(self, settings) -> None:
-            pass
+    def interrupted(_settings, request, _timeout):
+        if is_sent:
+            request.may_send()
+        raise Interrupted("signal SIGTERM")
 
-        def send_once(self, request, timeout):
-            if is_sent:
-                request.may_send()
-            raise Interrupted("signal SIGTERM")
-
-    result = run_task(CREATE, base_url="https://service.example", connect=Interrupting)
+    result = run_task(CREATE, base_url="https://service.example", send_once=interrupted)
     assert (result["outcome"], result["failed"]) == (outcome, True)
     assert "the task was interrupted (signal SIGTERM). " in result["msg"]
 

@@ -10,8 +10,9 @@ import time
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     Credentials,
-    FetchedToken,
     Token,
+    discard_token,
+    shared_token,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import (
@@ -24,8 +25,8 @@ CREDENTIALS = Credentials(
     client_id="me",
     client_secret="s",
     client_authentication="basic",
-    scopes=(),
-    parameters=(),
+    scopes=[],
+    parameters={},
 )
 WORKERS = 12
 
@@ -55,8 +56,11 @@ class Endpoint:
     def requests(self) -> int:
         return len(self.log.read_text())
 
-    def shared(self, credentials: Credentials = CREDENTIALS, fetch=None) -> FetchedToken:
-        return FetchedToken(credentials, fetch or self.fetch, self.run)
+    def token(self, credentials: Credentials = CREDENTIALS, fetch=None) -> str:
+        return shared_token(credentials, fetch or self.fetch, self.run)
+
+    def discard(self, token: str) -> None:
+        discard_token(CREDENTIALS, token, self.run)
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def together(work, workers: int = WORKERS) -> list:
 
 
 def test_concurrent_workers_make_one_token_request(endpoint):
-    tokens = together(lambda: endpoint.shared().token())
+    tokens = together(endpoint.token)
     assert (len(set(tokens)), endpoint.requests) == (1, 1)
 
 
@@ -96,30 +100,29 @@ def test_each_identity_has_a_token_of_its_own(endpoint):
         for change in (
             {"client_id": "you"},
             {"client_secret": "t"},
-            {"scopes": ("read",)},
-            {"parameters": (("audience", "a"),)},
+            {"scopes": ["read"]},
+            {"parameters": {"audience": "a"}},
             {"auth_url": "https://id.example/other"},
             {"client_authentication": "post"},
         )
     ]
-    tokens = {endpoint.shared(credentials).token() for credentials in [CREDENTIALS, *others]}
+    tokens = {endpoint.token(credentials) for credentials in [CREDENTIALS, *others]}
     assert len(tokens) == endpoint.requests == 1 + len(others)
 
 
 def test_one_of_the_workers_with_a_refused_token_fetches_a_new_one_for_all(endpoint):
     old, all_have_it, all_refused = (
-        endpoint.shared().token(),
+        endpoint.token(),
         FORK.Barrier(WORKERS),
         FORK.Barrier(WORKERS),
     )
 
     def work() -> list[str]:
-        shared = endpoint.shared()
-        first = shared.token()
+        first = endpoint.token()
         all_have_it.wait(60)
-        shared.discard(first)
+        endpoint.discard(first)
         all_refused.wait(60)
-        return [first, shared.token()]
+        return [first, endpoint.token()]
 
     first, second = map(set, zip(*together(work)))
     assert (first, len(second), old in second, endpoint.requests) == ({old}, 1, False, 2)
@@ -132,19 +135,18 @@ def test_a_worker_that_dies_with_the_lock_does_not_block_the_rest(tmp_path):
         entered.set()
         time.sleep(600)
 
-    holder = FORK.Process(target=lambda: endpoint.shared(fetch=hang).token())
+    holder = FORK.Process(target=lambda: endpoint.token(fetch=hang))
     holder.start()
     assert entered.wait(60)
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(10)
-    tokens = together(lambda: endpoint.shared().token(), 4)
+    tokens = together(endpoint.token, 4)
     assert (len(set(tokens)), endpoint.requests) == (1, 1)
 
 
 def test_a_late_refusal_leaves_the_new_token_of_another_worker(endpoint):
-    late, early = endpoint.shared(), endpoint.shared()
-    old = late.token()
-    early.discard(early.token())
-    new = early.token()
-    late.discard(old)
-    assert (late.token(), endpoint.requests) == (new, 2)
+    old = endpoint.token()
+    endpoint.discard(old)
+    new = endpoint.token()
+    endpoint.discard(old)
+    assert (endpoint.token(), endpoint.requests) == (new, 2)
