@@ -97,11 +97,6 @@ def _inventory_text(text: str) -> str:
     return text if _trust is None else _trust(text)
 
 
-def taken_names(inventory: InventoryData) -> set[str]:
-    """Return the names of the groups, and of the hosts that Ansible adds implicitly."""
-    return {*inventory.groups, *constants.LOCALHOST}
-
-
 def host_variables(inventory: InventoryData, name: str) -> dict[str, Any]:
     """Return the variables of a host, which can be changed; add the host if it is missing.
 
@@ -203,6 +198,10 @@ class TaskAction(ActionBase):
         """Return a variable of the task, templated, None if there is none."""
         return self._templar.template(self.task_vars.get(name))
 
+    def role_parameters(self) -> list[str]:
+        """Return the names of the parameters of the task's role, where a play lists it."""
+        return [*self._task._role.get_role_params()]
+
     def environment_keyword(self) -> dict[str, str]:
         """Return the keyword `environment`, templated and merged."""
         environment: dict[object, object] = {}
@@ -261,7 +260,7 @@ class TaskAction(ActionBase):
 
     def run_module(self, arguments: dict[str, Any]) -> Returned:
         """Run the module with these arguments, which are modified, and return its result."""
-        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
+        wrap_async = bool(self._task.async_val)
         result = self._execute_module(
             module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async
         )
