@@ -65,16 +65,13 @@ def result_lines(operation: Operation, rows: list[Result], seconds: float, width
 
     `width`: in columns.
     """
-    counts = dict.fromkeys((operation.done, UNCHANGED, IN_DOUBT, REJECTED), 0) | tally(rows)
     if not rows:
         return [f"{operation.resource.noun}s: {EMPTY}"]
-    again = sum(max(0, (row.request_attempts or 0) - 1) for row in rows)
-    took = f"{seconds:,.0f} s{f' ({again:,} sent again)' if again else ''}"
-    head = f"{operation.resource.noun}s: {counted(counts)}, {took}"
+    usual = dict.fromkeys((operation.done, UNCHANGED, IN_DOUBT, REJECTED), 0)
+    head = f"{operation.resource.noun}s: {counted(usual | tally(rows))}, {seconds:,.0f} s"
     if len(head) > width:
-        found = {word: number for word, number in counts.items() if number}
-        head = f"{operation.resource.noun}s: {counted(found)}, {took}"
-    lines = textwrap.wrap(head, width, subsequent_indent="  ")
+        head = f"{operation.resource.noun}s: {counted(tally(rows))}, {seconds:,.0f} s"
+    lines = wrapped(head, width, "", "  ")
     failed = [row for row in rows if row.failed or row.lost]
     causes = by_cause(failed)
     for same in causes[:_MOST_PROBLEMS]:
@@ -99,7 +96,7 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
     """
     return textwrap.wrap(
         printable(text),
-        max(width, 20),
+        width,
         initial_indent=first,
         subsequent_indent=others,
         break_long_words=False,
