@@ -71,7 +71,7 @@ from ..module_utils._values import ABSENT, value_at
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.ledger import Ledger
 from ..plugin_utils._ledger.location import checked_location, open_database
-from ..plugin_utils._run.ansible_core import host_variables, inventory_data, setting
+from ..plugin_utils._run.ansible_core import inventory_data, setting
 
 _RESOURCE = "compute_virtual_machine"
 _VARIABLE = "virtual_machine"  # not the name of a fact, which could replace it
@@ -136,7 +136,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
                 f"{name} gets no ansible_host: its attributes.ip is neither an address nor a host"
                 " name"
             )
-        host = host_variables(inventory, name)
+        inventory.add_host(name)
+        host = inventory.hosts[name].vars  # its method searches each value for templates to trust
         given = dict(host)
         host.update(variables)
         strict = self.get_option("strict")

@@ -35,10 +35,9 @@ _FILL_IN = (
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 
 
-def written_lines(file: str, entries: Sequence[Params], settle: str, is_plan: bool) -> list[str]:
+def written_lines(file: str, entries: Sequence[Params], settle: str) -> list[str]:
     """Return the lines about a file of entries; `settle`: the command that records it."""
-    begin = "Entries to write" if is_plan else "Entries written"
-    lines = [f"{begin} to {printable(file)}: {len(entries):,}"]
+    lines = [f"Entries for {printable(file)}: {len(entries):,}"]
     doubtful = sum("settle" in entry for entry in entries)
     if doubtful:
         lines += [*wrapped(_FILL_IN.format(f"{doubtful:,}"), _WIDTH), settle]

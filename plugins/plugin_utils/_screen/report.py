@@ -308,9 +308,8 @@ def _timed(rows: list[Result]) -> list[Result]:
 
 def _kind(row: Result) -> str:
     """Return the element for the end of a JUnit case, '' for success."""
-    if row.failed:
-        return "failure"
-    return "skipped" if row.skipped or row.word == IN_DOUBT else ""
+    left = "skipped" if row.skipped or row.word == IN_DOUBT else ""
+    return "failure" if row.failed else left
 
 
 def _visible(value: object) -> object:

@@ -17,7 +17,6 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.inventory.data import InventoryData
 from ansible.inventory.host import Host
 from ansible.module_utils.basic import AnsibleModule
-from ansible.playbook.block import Block
 from ansible.playbook.play_context import PlayContext
 from ansible.playbook.role import Role
 from ansible.playbook.task import Task
@@ -90,8 +89,6 @@ def test_the_method_accepts_the_arguments_it_gets(method):
     ("owner", "attribute"),
     [
         (ActionBase, "_connection"),
-        (ActionBase, "_display"),
-        (ActionBase, "_loader"),
         (ActionBase, "_task"),
         (ActionBase, "_templar"),
         (AnsibleModule, "_load_params"),
@@ -99,8 +96,6 @@ def test_the_method_accepts_the_arguments_it_gets(method):
         (ConnectionBase, "become"),
         (LocalConnection, "transport"),
         (SSHConnection, "_bare_run"),
-        (Block, "_play"),
-        (Task, "_parent"),
         (Task, "_role"),
         (Role, "get_role_params"),
         (ShellBase, "env_prefix"),
