@@ -54,8 +54,9 @@ _FEWEST_DOTS = 10  # requests in the picture of a page
 _COLORS = {"+": "good", "~": "change", ">": "change", "?": "doubt", "!": "differs", "x": "bad"}
 _IN_DIFF = {"?": "!", "~": "!", ".": "#"}  # the marks as `diff` has them
 _APPROVE = (
-    "To send exactly this plan, run this command where it was made, with the other options of that"
-    " run except --check. A task of a module has the option approved instead."
+    "With the role fleet, this command sends exactly this plan. Run it where the plan was made,"
+    " with the other options of that run except --check. For a module, set its option approved to"
+    " the JSON file."
 )
 
 
