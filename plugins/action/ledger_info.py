@@ -42,7 +42,7 @@ class ActionModule(Action):
             result["file"] = file
             if not run.check_mode:
                 write_rows(file, rows, delimiter)
-            lines = written_lines(file, rows, settle_command(ledger.shown, file), run.check_mode)
+            lines = written_lines(file, rows, settle_command(ledger.shown, file))
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
             by_file = settle_commands(ledger.shown)

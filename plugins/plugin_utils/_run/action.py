@@ -149,7 +149,7 @@ class Action(TaskAction):
         """Do the task in its environment; its errors become results."""
         try:
             if self.task_vars.get("ansible_role_name") == FLEET:
-                run.spec = spec_in_role(self.spec, self.task_vars)
+                run.spec = spec_in_role(self.spec, self.task_vars, self.role_parameters())
             with environment({**run.controller_environment, **self.environment_keyword()}):
                 self.creates = self.spec.operation is not None and run.operation.creates
                 _require_keywords(run)

@@ -105,8 +105,9 @@ def _send_list(run: TaskRun) -> Result:
     )
     began = time.monotonic()
     # A faulty list creates no ledger.
-    open_ledger = partial(_open_ledger, run, approved.rows if approved else None)
-    bodies = approved.bodies if approved else None
+    last_rows = approved and {name: row.last_row or 0 for name, row in approved.items()}
+    bodies = approved and {name: row.body or {} for name, row in approved.items()}
+    open_ledger = partial(_open_ledger, run, last_rows)
     collected = carry_out_list(run.options, context, open_ledger, bodies)
     seconds = time.monotonic() - began
     if run.recording:
