@@ -353,8 +353,8 @@ def restore(run: Run, at: str = "A") -> None:
 def move(run: Run, to: str = "B", at: str = "A") -> None:
     """A user moves a ledger."""
     try:
-        source = run.open(at, "", is_moving=True)
-        move_ledger(source, lambda: run.open(to, "", is_moving=True), False)
+        source, target = (run.open(place, "", is_moving=True) for place in (at, to))
+        move_ledger(source, target, False)
     except ServicesError as error:
         run.world.log.append(f"{run.who()}: {error}")
 

@@ -221,11 +221,8 @@ def target(tmp_path) -> str:
 
 def moved(at: At, target: str, source: Ledger | None = None):
     """Move the ledger to the target."""
-
-    def open_target() -> Ledger:
-        return at(100, "", target, is_moving=True)
-
-    return move_ledger(source or at(100, "", is_moving=True), open_target, False)
+    there = at(100, "", target, is_moving=True)
+    return move_ledger(source or at(100, "", is_moving=True), there, False)
 
 
 def test_a_request_that_began_after_the_look_keeps_the_ledger_open(at, target):

@@ -28,19 +28,16 @@ from .sqlite import SqliteDatabase, identity, require_same_file
 _ledgers: dict[tuple[int, str, str], Ledger] = {}
 
 
-def open_ledger(
-    given: str, base_url: str, read_only: bool, is_moving: bool, forbids: str, files: Any
-) -> Ledger:
+def open_ledger(given: str, base_url: str, read_only: bool, forbids: str, files: Any) -> Ledger:
     """Open the ledger of an option, or reuse it; raise ServicesError.
 
-    `base_url`, `read_only`, `is_moving`: as in Ledger; one that is moving is opened anew, and the
-    caller closes it. One that did not exist is opened anew, because others may have created it.
-    `forbids`: the option that forbids to create it, ''; `files`: reads and writes which file a run
-    uses where.
+    `base_url`, `read_only`: as in Ledger. One that did not exist is opened anew, because others may
+    have created it. `forbids`: the option that forbids to create it, ''; `files`: reads and writes
+    which file a run uses where.
     """
     location = checked_location(given)
     key = (os.getpid(), location, base_url)
-    kept = None if is_moving else _ledgers.get(key)
+    kept = _ledgers.get(key)
     if kept and kept.header.state:
         return kept
     if kept:
@@ -48,7 +45,7 @@ def open_ledger(
     file = files.read(location)
     if file:
         require_same_file(location, tuple(file))
-    ledger = Ledger(open_database(location), base_url, read_only or bool(forbids), is_moving)
+    ledger = Ledger(open_database(location), base_url, read_only or bool(forbids))
     if ledger.is_new and forbids:
         ledger.close()
         raise InvalidInput(
@@ -58,8 +55,7 @@ def open_ledger(
         )
     if not file:  # this task may have created it
         files.write(location, identity(location))
-    if not is_moving:
-        _ledgers[key] = ledger
+    _ledgers[key] = ledger
     return ledger
 
 

@@ -147,7 +147,6 @@ OPEN = (
     f"UPDATE {LEDGER} SET state = '{IN_USE}', base_url = ?, place = ''"
     f" WHERE state = '{FILLING}' AND ledger_id = ?"
 )
-COUNT = "SELECT count(*) FROM {}"
 COPIED = {
     ENTRY: f"{_KEY}, {_COLUMNS}, lease_from, lease_seconds",
     HISTORY: f"number, {_KEY}, {_HISTORY}, revision",
