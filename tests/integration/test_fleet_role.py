@@ -236,10 +236,10 @@ def of_fleet(machines: list[dict], **variables: object) -> dict:
 
 
 @pytest.mark.matrix
-def test_a_misspelled_variable_or_parameter_of_the_role_is_refused(ansible_once, service):
+def test_a_misspelled_variable_or_parameter_of_the_role_is_refused(ansible, service):
     """Ansible's own check of arguments would print all variables with their descriptions."""
     role = {"role": "infrastructure.services.fleet", "machines": MACHINES}
-    run = ansible_once.playbook([{**of_fleet([], fleet_concurency=1), "roles": [role]}])
+    run = ansible.playbook([{**of_fleet([], fleet_concurency=1), "roles": [role]}])
     (msg,) = [line["result"]["msg"] for line in run.results if line["result"]["failed"]]
     assert msg == (
         "fleet_concurency: there is no such variable; did you mean fleet_concurrency? machines:"
