@@ -94,13 +94,13 @@ def _send_list(run: TaskRun) -> Result:
     if params["report"]:
         is_plan = run.check_mode and not run.only_checks
         report = Report(params["report"], place, run_id(), service, is_plan)
-    last_rows, bodies = None, None
+    last_rows = bodies = None
     if params["approved"]:  # before a ledger is created
         read = run.open_ledger(params["ledger"], service, read_only=True) if place else None
         resource = spec.sent.resource.name
         approved = approved_plan(params["approved"], resource, service, place, read)
         last_rows = {name: row.last_row or 0 for name, row in approved.items()}
-        bodies = {name: {**(row.body or {})} for name, row in approved.items()}
+        bodies = {name: dict(row.body or {}) for name, row in approved.items()}
     context = _context(
         run,
         watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
