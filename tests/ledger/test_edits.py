@@ -284,7 +284,7 @@ WRONG = [
     (machine("web07", asset={"id": "recorded"}), "its id, recorded, is recorded for there"),
     (machine("web08", asset={"attributes": {"cpu": float("nan")}, "id": "8"}), "(web08), "),
     (machine("web09", asset={"id": "\ud800"}), "(web09): asset: contains a value"),
-    (machine("web10", state="done"), "(web10): asset: is needed: the envelope"),
+    (machine("web10", state="done"), "(web10): asset: its id is missing"),
 ]
 
 

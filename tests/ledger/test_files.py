@@ -284,4 +284,4 @@ def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
     for _time in range(2):
         ledger = opened(location, read_only=True)
         assert (ledger.is_new, entry_of(ledger, key()), states(ledger)) == (True, None, {})
-        assert ledger.history(*key()) == {}
+        assert ledger.history([key()]) == {key(): []}

@@ -163,7 +163,8 @@ def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, s
     planned = run(*machines, check_mode=True)
     assert planned["counts"]["adopt"] == 2
     assert [item["plan"] for item in planned["results"]] == ["adopt", "adopt"]
-    rows = ledger.find(CREATE, ["web01", "doubt"], with_rows=True).last_rows
+    found = ledger.find([key("web01"), key("doubt")], with_rows=True).last_rows
+    rows = {each.name: number for each, number in found.items()}
     approved = {"web01": BODY, "doubt": {"name": "doubt", "id": "id-2", "attributes": {}}}
     for body in ({**BODY, "id": "id-9"}, {name: BODY[name] for name in ("name", "attributes")}):
         other = {**approved, "web01": body}

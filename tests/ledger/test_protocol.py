@@ -164,7 +164,7 @@ def test_an_outcome_never_replaces_the_entry_of_another_task(at, outcome):
     if outcome in ("accepted", "unknown"):
         assert not finished(later, intent, outcome, is_gone=True)
     assert entry_of(later, KEY).revision == other.revision
-    rows = later.history(KEY.resource, [KEY.name])[KEY.name]
+    rows = later.history([KEY])[KEY]
     assert {row.outcome for row in rows} == {outcome}
 
 
@@ -190,11 +190,11 @@ def test_an_approval_is_good_for_one_effect_on_each_asset(at, rows, is_refused):
             gone = Entry("done", {}, {})
             ledger.write([stamped(Change(Write.OUTCOME, key, gone, None, row))])
     assert serial.number == 0
-    assert (begun(ledger, None, found.get(KEY.name, 0)) is None) == is_refused
+    assert (begun(ledger, None, found.get(KEY, 0)) is None) == is_refused
 
 
 def _plan(ledger: Ledger):
-    found = ledger.find(KEY.resource, [KEY.name], with_rows=True)
+    found = ledger.find([KEY], with_rows=True)
     return found.serial, found.last_rows
 
 

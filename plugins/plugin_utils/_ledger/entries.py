@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
 from ...module_utils._resources import planning
+from ...module_utils._task.specs import IN_DOUBT
 
 Entry = planning.Entry
 
@@ -31,6 +32,18 @@ STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 MAY_EXIST = (ACCEPTED, UNKNOWN)  # outcomes that are recorded also where the entry is gone
 ABSENT = "absent"  # no entry, in the history
+LEFT = "left"
+# What edits do to their entries.
+EDITS = (
+    "adopted",
+    "settled_present",
+    "settled_absent",
+    "corrected",
+    "forgotten",
+    "unchanged",
+    IN_DOUBT,
+    LEFT,
+)
 
 # The state that a task leaves, by outcome and whether the envelope came back. None: as before.
 AFTER = {
@@ -159,6 +172,17 @@ def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
     after = edit.after and edit.after._replace(by="", run=run, changed_at="")
     row = HistoryRow(state_of(edit.before), state_of(after), at=at, run=run, message=message)
     return replace(edit, after=after, row=row)
+
+
+def kind_of(edit: Change) -> str:
+    """Return what an edit does to its entry, one of EDITS."""
+    if edit.before == edit.after:
+        return IN_DOUBT if state_of(edit.after) in STATES_IN_DOUBT else "unchanged"
+    if edit.before is None:
+        return "adopted" if state_of(edit.after) == DONE else IN_DOUBT
+    if edit.before.state == DONE:
+        return "corrected" if edit.after else "forgotten"
+    return "settled_present" if edit.after else "settled_absent"
 
 
 def state_of(entry: Entry | None) -> str:

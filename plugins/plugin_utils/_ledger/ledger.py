@@ -57,8 +57,8 @@ class Header(NamedTuple):
 class Snapshot(NamedTuple):
     """What a ledger had at one moment."""
 
-    entries: dict[str, Entry]  # by name
-    last_rows: dict[str, int]  # the number of the last row of each name in the history
+    entries: dict[Key, Entry]
+    last_rows: dict[Key, int]  # the number of the last row of each asset in the history
     serial: Serial
 
 
@@ -125,12 +125,12 @@ class Ledger:
                 " new URL, run infrastructure.services.ledger_move with to_base_url"
             )
 
-    def find(self, resource: str, names: Iterable[str], with_rows: bool = False) -> Snapshot:
+    def find(self, keys: Iterable[Key], with_rows: bool = False) -> Snapshot:
         """Return the entries of several assets as of one moment.
 
         `with_rows`: also the last rows of the history, which a plan names.
         """
-        chunks = _chunks(resource, names)
+        chunks = _chunks(keys)
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
@@ -138,8 +138,9 @@ class Ledger:
         number, revision, is_there = serials[0] if serials else (*Serial(), False)
         self.went_back |= self._serial != Serial() and not is_there
         self._serial = Serial(number, revision)
-        entries = {row[1]: self._entry(row) for row in chain(*found[: len(chunks)])}
-        return Snapshot(entries, dict(chain(*found[len(chunks) :])), self._serial)
+        entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
+        last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
+        return Snapshot(entries, last_rows, self._serial)
 
     def entries(self, conditions: str, values: Sequence[Value]) -> Iterator[tuple[Key, Entry]]:
         """Yield the entries that meet conditions (SQL), sorted by key; some are read at a time."""
@@ -153,14 +154,12 @@ class Ledger:
             if not rows:
                 return
 
-    def history(self, resource: str, names: Iterable[str]) -> dict[str, list[HistoryRow]]:
-        """Return the history of several assets, oldest first, by name."""
-        found: dict[str, list[HistoryRow]] = defaultdict(list)
-        chunks = _chunks(resource, names)
-        for row in chain(
-            *self._snapshot([(sql.HISTORY_ROWS.format(among), values) for among, values in chunks])
-        ):
-            found[row[1]].append(HistoryRow(*row[2:]))
+    def history(self, keys: Iterable[Key]) -> dict[Key, list[HistoryRow]]:
+        """Return the history of several assets, oldest first."""
+        found: dict[Key, list[HistoryRow]] = {key: [] for key in keys}
+        statements = [(sql.HISTORY_ROWS.format(among), values) for among, values in _chunks(found)]
+        for row in chain(*self._snapshot(statements)):
+            found[Key(*row[:2])].append(HistoryRow(*row[2:]))
         return found
 
     def counts(self, conditions: str, values: Sequence[Value]) -> list[Row]:
@@ -176,7 +175,7 @@ class Ledger:
 
     def serial(self) -> Serial:
         """Return the last row of the history."""
-        return self.find("", []).serial
+        return self.find([]).serial
 
     def has_row(self, serial: Serial) -> bool:
         """Return whether the history has a row that it once had."""
@@ -292,10 +291,13 @@ def _row_statement(change: Change, row: HistoryRow) -> Statement:
     return f"{sql.RECORD} AND EXISTS ({sql.IS_WRITTEN})", (*values, *change.key, change.revision)
 
 
-def _chunks(resource: str, names: Iterable[str]) -> list[tuple[str, tuple[Value, ...]]]:
-    """Return conditions on names, some names at a time, and their values."""
-    names = list(names)
+def _chunks(keys: Iterable[Key]) -> list[Statement]:
+    """Return conditions on keys, some at a time, and their values."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for resource, name in keys:
+        names[resource].append(name)
     return [
         (f"resource = ? AND name IN ({', '.join('?' * len(some))})", (resource, *some))
-        for some in (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
+        for resource, among in names.items()
+        for some in (among[start : start + _AT_ONCE] for start in range(0, len(among), _AT_ONCE))
     ]

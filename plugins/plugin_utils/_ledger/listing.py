@@ -68,7 +68,7 @@ def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -
     """Return the entries that match the filters, and how many there are by state."""
     name = re.compile("|".join(map(fnmatch.translate, params["names"] or ["*"])))
     counts = dict.fromkeys(STATES, 0)
-    entries = []
+    entries: dict[Key, Params] = {}
     in_flight = []
     in_doubt = []
     for key, entry in ledger.entries(*_conditions(params)):
@@ -82,16 +82,11 @@ def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -
         if entry.state in STATES_IN_DOUBT:
             in_doubt.append(entry.began_at)
             listed["settle"] = settling(ledger.shown, key, entry)
-        entries.append(keep(listed))
-    for resource in RESOURCES.values() if params["history"] else ():
-        named = {
-            entry[resource.key]: entry for entry in entries if entry["resource"] == resource.name
-        }
-        rows = ledger.history(resource.name, named)
-        for name, listed in named.items():
-            listed["history"] = [row._asdict() for row in rows[name]]
+        entries[key] = keep(listed)
+    for key, rows in ledger.history(entries if params["history"] else ()).items():
+        entries[key]["history"] = [row._asdict() for row in rows]
     return dict(
-        entries=entries,
+        entries=[*entries.values()],
         counts=counts,
         in_flight=in_flight,
         oldest_in_doubt=min(in_doubt, default=None),

@@ -27,9 +27,8 @@ from ...module_utils._resources.planning import Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
 from ...module_utils._task.task import Unrecorded
-from .checks import taken_ids
 from .commits import Commits
-from .editing import entry_after
+from .editing import entry_after, taken_ids
 from .entries import (
     ABSENT,
     AFTER,
@@ -125,7 +124,8 @@ class Recording(Unrecorded):
         self.commits = Commits(ledger)
         self.clocks: Callable[[], Clocks] = read_clocks
         self.serial = Serial()  # when the tasks were planned
-        self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
+        # The outcomes of requests that may have had an effect.
+        self._recorded: dict[Key, Change] = {}
         self._secrets = secrets
         self._run = run
         self._approved_rows = approved_rows
@@ -134,35 +134,29 @@ class Recording(Unrecorded):
 
     def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
         """Wait for running leases, then return the tasks, each with its plan or its error."""
-        if not tasks:
-            return []
-        resource = tasks[0].operation.resource.name
-        names = [task.key for task in tasks]
+        keys = [key_of(task) for task in tasks]
         for look in count():
-            found = self.ledger.find(resource, names, for_approval)
-            running = {
-                name: found.entries[name] for name in names if is_running(found.entries.get(name))
-            }
+            found = self.ledger.find(keys, for_approval)
+            running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
             if not running:
                 break
             if look == _SILENT:
                 self._show(_waiting_line(running))
             self._pause(_LOOK)
         self.serial = found.serial
-        planned = {key_of(task): self._plan(task, found) for task in tasks}
+        planned = {key: self._plan(task, key, found) for key, task in zip(keys, tasks)}
         adopted = {
             key: task.plan.adopted
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
+        for key, problem in taken_ids(self.ledger, adopted).items():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]
 
-    def _plan(self, task: Task, found: Snapshot) -> Task:
+    def _plan(self, task: Task, key: Key, found: Snapshot) -> Task:
         """Return a task with its plan, or with the error that forbids it."""
-        key = task.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
         creates, identifier = task.operation.creates, task.id
@@ -242,7 +236,7 @@ class Recording(Unrecorded):
         if not is_recorded:
             return self._unrecorded(result, "another task changed its entry meanwhile", task)
         if may_exist:
-            self._recorded.append(change)
+            self._recorded[change.key] = change
             if not is_as_begun:
                 result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self.with_next_step(result, task, state_of(change.after))
@@ -254,21 +248,17 @@ class Recording(Unrecorded):
     def recover(self) -> str:
         """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
 
-        A server that took over may lack what the other one had confirmed.
+        A server that took over may lack what the other one had confirmed: an outcome, or the whole
+        entry. What another task has changed since is left.
         """
-        names = [change.key.name for change in self._recorded]
-        resource = self._recorded[0].key.resource if names else ""
-        found = self.ledger.find(resource, names).entries
-        lost = []
-        for change in self._recorded:
-            name = change.key.name
-            if name not in found:
-                self._write_anew(change)
-            elif change.before and found[name].revision == change.before.revision:
-                self.commits.write(change)  # only its outcome was lost
-            else:
-                continue
-            lost.append(printable(name))
+        recorded = dict(self._recorded)  # threads may be adding some
+        found = self.ledger.find(recorded).entries
+        lost = [
+            printable(key.name)
+            for key, change in recorded.items()
+            if not (key in found and found[key].revision == change.revision)
+            and (self.commits.write(change) or self._write_anew(change))
+        ]
         if not lost:
             return ""
         return (
@@ -281,7 +271,7 @@ class Recording(Unrecorded):
         key = key_of(task)
         rows: list[HistoryRow] = []
         with suppress(LedgerError):  # the outcome is recorded
-            rows = self.ledger.history(key.resource, [key.name])[key.name]
+            rows = self.ledger.history([key])[key]
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]
         why = "the ledger went back in time, as after a restored backup"
         if edits:

@@ -68,7 +68,7 @@ ENTRIES = f"SELECT {_READ} FROM {ENTRY} WHERE {{}} ORDER BY {_KEY}"
 SOME_ENTRIES = ENTRIES.format(f"{{}} AND ({_KEY}) > (?, ?)") + " LIMIT 1000"
 _HISTORY = 'from_state, to_state, at, "by", run, outcome, status, message, seconds'
 HISTORY_ROWS = f"SELECT {_KEY}, {_HISTORY} FROM {HISTORY} WHERE {{}} ORDER BY number"
-LAST_ROWS = f"SELECT name, max(number) FROM {HISTORY} WHERE {{}} GROUP BY name"
+LAST_ROWS = f"SELECT {_KEY}, max(number) FROM {HISTORY} WHERE {{}} GROUP BY {_KEY}"
 HAS_ROW = f"SELECT 1 FROM {HISTORY} WHERE number = ? AND revision = ?"
 # The last row, and whether an earlier last row is still there.
 SERIAL = f"SELECT number, revision, EXISTS ({HAS_ROW}) FROM {HISTORY} ORDER BY number DESC LIMIT 1"
