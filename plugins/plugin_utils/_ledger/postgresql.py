@@ -54,10 +54,9 @@ _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY{_SETTINGS}"
 _LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
 _HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
-# SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
-_STANDBY = "25006"
-_AWAY = ("08", "53", "57P", _STANDBY)
-_DEADLOCK = "40P01"
+# SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby, a
+# deadlock.
+_AWAY = ("08", "53", "57P", "0A000", "40P01")
 
 
 class PostgresDatabase:
@@ -213,11 +212,8 @@ class PostgresDatabase:
         problem = f"{self.where}: {printable(lines[0])}"
         # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
-        if sqlstate == _STANDBY:
-            host = printable(self._connection.info.host)
-            return LedgerAway(f"{self.where}: {host} is a standby that is read only")
         is_away = not sqlstate and isinstance(error, self._psycopg.OperationalError)
-        if is_away or sqlstate == _DEADLOCK or sqlstate.startswith(_AWAY):
+        if is_away or sqlstate.startswith(_AWAY):
             return LedgerAway(problem)
         return LedgerError(problem)
 
