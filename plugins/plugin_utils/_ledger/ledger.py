@@ -168,9 +168,6 @@ class Ledger:
         The oldest by began_at. Those whose lease runs do not count.
         """
         (rows,) = self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])
-        for state, _number, _oldest in rows:
-            if state not in STATES:
-                raise self._odd("an entry", state)
         return rows
 
     def serial(self) -> Serial:
@@ -193,8 +190,8 @@ class Ledger:
         # In the order of their keys, so that two lists do not wait for each other.
         ordered = sorted(changes, key=lambda change: change.key)
         statements = [
-            *map(self._entry_statement, ordered),
-            *(_row_statement(change, change.row) for change in ordered if change.row),
+            *(sql.written(change, self.header.base_url) for change in ordered),
+            *(sql.recorded(change, change.row) for change in ordered if change.row),
         ]
         kind = max(change.kind for change in changes)
         with self._alone:
@@ -224,23 +221,6 @@ class Ledger:
             is_repeated = True
             self.sleep(_PAUSE)
 
-    def _entry_statement(self, change: Change) -> Statement:
-        """Return the statement that writes an entry if it is still as it was read."""
-        limit = sql.NO_LIMIT if change.approved_row is None else change.approved_row
-        guard = (self.header.base_url, *change.key, limit)
-        if change.before is None:
-            return sql.INSERT, (*change.key, *sql.entry_values(change), *guard)
-        values: tuple[Value, ...] = (*change.key, change.before.revision)
-        if change.kind is Write.RENEWAL:
-            return sql.RENEW, (change.revision, change.lease_seconds, *values)
-        condition = sql.IS_READ
-        if change.kind is not Write.OUTCOME:
-            condition = sql.IS_FREE
-            values += guard
-        if change.after is None:
-            return f"{sql.DELETE} {condition}", values
-        return f"{sql.UPDATE} {condition}", (*sql.entry_values(change), *values)
-
     def _snapshot(self, statements: list[Statement]) -> list[list[Row]]:
         """Return the rows of statements as of one moment, with the header; none without tables."""
         with self._alone:
@@ -262,33 +242,21 @@ class Ledger:
 
     def _entry(self, row: Row) -> Entry:
         """Return the entry in a row of sql.ENTRIES."""
-        _resource, name, state, sent, asset, began_at, changed_at, by, run, revision, until = row
+        _resource, name, state, sent, asset, *others = row
         try:
             values = json.loads(sent), json.loads(asset)
         except (ValueError, RecursionError):
             state = "unreadable"
         if state not in STATES:
-            raise self._odd(f"the entry of {printable(name)}", state)
-        return Entry(state, *values, began_at, changed_at, by, run, revision, until)
-
-    def _odd(self, entry: str, state: str) -> LedgerError:
-        """Return the error for an entry, in words, with a state that there is not."""
-        return LedgerError(
-            f"{self.where}: {entry} is {printable(state)}, so something else wrote it. Restore the"
-            " ledger from a backup, or correct the entry"
-        )
+            raise LedgerError(
+                f"{self.where}: the entry of {printable(name)} is {printable(state)}, so something"
+                " else wrote it. Restore the ledger from a backup, or correct the entry"
+            )
+        return Entry(state, *values, *others)
 
     def close(self) -> None:
         """Close the connection."""
         self.database.close()
-
-
-def _row_statement(change: Change, row: HistoryRow) -> Statement:
-    """Return the statement that adds a row; that of an adoption needs its entry, others do not."""
-    values = sql.record_values(change.key, row, change.revision)
-    if change.kind is not Write.BEGIN:
-        return sql.RECORD, values
-    return f"{sql.RECORD} AND EXISTS ({sql.IS_WRITTEN})", (*values, *change.key, change.revision)
 
 
 def _chunks(keys: Iterable[Key]) -> list[Statement]:
