@@ -69,6 +69,8 @@ _IN_DOUBT = dict(
     changed_since=None,
     history=False,
     summary=False,
+    file=None,
+    table=False,
 )
 _TOO_MANY = "429"
 # What may become of a request: whether it is carried out, and the outcome.
