@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    NO_LIMIT,
     Change,
     Entry,
     HistoryRow,
@@ -41,7 +42,8 @@ def at(location: str) -> Iterator[At]:
     ledgers = []
 
     def open_at(now: int, base_url: str = SERVICE, place: str = location, **options) -> Ledger:
-        database = open_database(place, now=str(now))
+        database = open_database(place)
+        database.now = str(now)
         ledgers.append(Ledger(database, base_url, **options))
         return ledgers[-1]
 
@@ -51,7 +53,7 @@ def at(location: str) -> Iterator[At]:
 
 
 def begun(
-    ledger: Ledger, before: Entry | None = None, approved_row: int | None = None
+    ledger: Ledger, before: Entry | None = None, approved_row: int = NO_LIMIT
 ) -> Entry | None:
     """Begin a request; return the intent, None if another one was faster."""
     lease = {"lease_seconds": LEASE, "approved_row": approved_row}

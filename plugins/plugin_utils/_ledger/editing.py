@@ -28,7 +28,6 @@ from .entries import (
     ABSENT,
     DONE,
     EDITS,
-    LEFT,
     STATES,
     STATES_IN_DOUBT,
     Change,
@@ -81,7 +80,7 @@ def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Cha
     names: dict[str, list[str]] = {kind: [] for kind in EDITS}
     for edit in edits:
         names[kind_of(edit)].append(edit.key.name)
-    names[LEFT] = [f"{key.name} ({problem})" for key, problem in problems.items()]
+    names["left"] = [f"{key.name} ({problem})" for key, problem in problems.items()]
     return changed, dict(
         changed=bool(changed),
         outcome=NOT_SENT,
@@ -161,19 +160,19 @@ def _edits(
 
 def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, str]:
     """Return the faults of changed entries whose id another one of them, or another machine, has."""
-    faults: dict[Key, str] = {}
-    by_id: dict[str, Key] = {}
-    for key, entry in changed.items():
-        if entry and entry.asset and key.resource == VIRTUAL_MACHINE.name:
-            same = by_id.setdefault(str(entry.asset["id"]), key)
-            if same != key:
-                faults[key] = f"its id is also given for {same.name}"
-    others = ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)) if by_id else ()
-    for found, entry in others:
-        identifier = str(entry.asset.get("id"))
-        if identifier in by_id and found not in changed:
-            faults[by_id[identifier]] = f"its id, {identifier}, is recorded for {found.name}"
-    return faults
+    ids = {
+        key: str(entry.asset["id"])
+        for key, entry in changed.items()
+        if entry and entry.asset and key.resource == VIRTUAL_MACHINE.name
+    }
+    others = ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)) if ids else ()
+    owners = {identifier: key for key, identifier in reversed(ids.items())}
+    owners.update((str(entry.asset.get("id")), key) for key, entry in others if key not in changed)
+    return {
+        key: f"its id, {identifier}, is that of {owners[identifier].name}"
+        for key, identifier in ids.items()
+        if owners[identifier] != key
+    }
 
 
 def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secrets) -> Entry | None:
@@ -191,7 +190,7 @@ def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secret
     if state == ABSENT:
         return None
     if before is None:
-        _require_shown(RESOURCES[key.resource].key, key.name)
+        _require_shown(key.name, RESOURCES[key.resource].key)
         return Entry(DONE, {}, {**dict.fromkeys(ENVELOPE), **asset})
     if before.state != DONE:
         sent = {name: before.sent.get(name) for name in ENVELOPE}
@@ -211,14 +210,13 @@ def _require_as_seen(before: Entry | None, changed_at: str | None) -> None:
             f"{printable(before.by)} may have a request in flight for it, at most until"
             f" {time_of(before.lease_until)}. Look at the service and at the ledger after that",
         )
-    if changed_at is None or (before and before.changed_at == changed_at):
-        return
-    now = f"was changed at {before.changed_at} and is {before.state}" if before else "is gone"
-    raise InvalidInput(
-        "changed_at",
-        f"this is about the entry of {changed_at}, which {now}. Look at the ledger again, or leave"
-        " out changed_at (in CSV the column since) if this is to apply whatever happened since",
-    )
+    if changed_at and not (before and before.changed_at == changed_at):
+        raise InvalidInput(
+            "changed_at",
+            f"this is about the entry of {changed_at}, which has changed since, or is gone. Look at"
+            " the ledger again, or leave out changed_at (in CSV the column since) if this is to"
+            " apply whatever happened since",
+        )
 
 
 def _require_same_id(before: Entry, asset: Asset) -> None:
@@ -246,33 +244,24 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
         raise InvalidInput(
             "asset", f"its {option} is {asset[option]!r}, but the entry is for {name}"
         )
-    recorded: Asset = secrets.recordable(asset)
-    if recorded.get("attributes") is not None:
-        recorded["attributes"] = converted(
-            dict(type=DICT, options=RESOURCES[resource].attributes),
-            recorded["attributes"],
-            "asset.attributes",
-            is_open=True,
-        )
-    if recorded.get("id") is None:
-        raise InvalidInput(
-            "asset",
-            "its id is missing. A machine is recorded as present only with the id that the service"
-            " shows; if it is not there, the state is absent",
-        )
+    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
+    envelope = dict(type=DICT, options={"attributes": attributes})
+    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
     address = (recorded.get("attributes") or {}).get("ip")
-    _require_shown("asset", recorded["id"], "its id ")
+    _require_shown(recorded.get("id"), "id")
     if address is not None:
-        _require_shown("asset.attributes.ip", address)
+        _require_shown(address, "attributes.ip")
     return recorded
 
 
-def _require_shown(option: str, value: object, part: str = "") -> None:
+def _require_shown(value: object, field: str) -> None:
     """Raise InvalidInput for a value that no service shows, such as that of a printed command."""
     text = str(value)
     is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
     is_filled_in = text.lower() not in _NOT_SHOWN and text == text.strip()
     if not (is_text and is_filled_in and text.isprintable()):
         raise InvalidInput(
-            option, f"{part}is {text!r}: give what the service shows, without blanks around it"
+            "asset",
+            f"its {field} is {value!r}. Give what the service shows, without blanks around it; if"
+            " the asset is not there, the state is absent",
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import IntEnum
@@ -30,9 +31,8 @@ Entry = planning.Entry
 INTENT, DONE = "intent", planning.DONE
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
-MAY_EXIST = (ACCEPTED, UNKNOWN)  # outcomes that are recorded also where the entry is gone
 ABSENT = "absent"  # no entry, in the history
-LEFT = "left"
+NO_LIMIT = 2**63 - 1  # of row numbers: no plan was approved
 # What edits do to their entries.
 EDITS = (
     "adopted",
@@ -42,7 +42,7 @@ EDITS = (
     "forgotten",
     "unchanged",
     IN_DOUBT,
-    LEFT,
+    "left",
 )
 
 # The state that a task leaves, by outcome and whether the envelope came back. None: as before.
@@ -118,8 +118,8 @@ class Change:
     row: HistoryRow | None = None
     revision: int = 0  # of this write
     lease_seconds: int = 0  # of an intent
-    # The last row of this asset in the approved plan; None: no plan was approved.
-    approved_row: int | None = None
+    # The last row of this asset in the approved plan.
+    approved_row: int = NO_LIMIT
 
 
 def current_time() -> str:
@@ -130,14 +130,6 @@ def current_time() -> str:
 def time_of(seconds: int) -> str:
     """Return the UTC time of day of a time in seconds since 1970, as messages have it."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%H:%M:%SZ")
-
-
-def new_revision() -> int:
-    """Return a random number of at most 53 bits, which any JSON tool keeps.
-
-    A counter would start again once an entry was deleted.
-    """
-    return 1 + (int.from_bytes(os.urandom(8), "big") >> 11)
 
 
 @cache
@@ -154,7 +146,8 @@ def stamped(change: Change) -> Change:
     """Return the change with a new revision, and author and current time where none is given."""
     now = current_time()
     after, row = change.after, change.row
-    revision = new_revision()
+    # At most 53 bits, which any JSON tool keeps. A counter would start again with a new entry.
+    revision = 1 + secrets.randbits(53)
     if after:
         after = after._replace(
             began_at=after.began_at or now,
@@ -163,7 +156,7 @@ def stamped(change: Change) -> Change:
             revision=revision,
         )
     if row:
-        row = row._replace(at=row.at or now, by=row.by or author())
+        row = row._replace(at=row.at or now, by=author())
     return replace(change, after=after, row=row, revision=revision)
 
 
@@ -176,10 +169,12 @@ def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
 
 def kind_of(edit: Change) -> str:
     """Return what an edit does to its entry, one of EDITS."""
+    if state_of(edit.after) in STATES_IN_DOUBT:
+        return IN_DOUBT
     if edit.before == edit.after:
-        return IN_DOUBT if state_of(edit.after) in STATES_IN_DOUBT else "unchanged"
+        return "unchanged"
     if edit.before is None:
-        return "adopted" if state_of(edit.after) == DONE else IN_DOUBT
+        return "adopted"
     if edit.before.state == DONE:
         return "corrected" if edit.after else "forgotten"
     return "settled_present" if edit.after else "settled_absent"
@@ -192,4 +187,4 @@ def state_of(entry: Entry | None) -> str:
 
 def is_running(entry: Entry | None) -> bool:
     """Return whether another task may be sending a request for an entry."""
-    return entry is not None and entry.state == INTENT and entry.lease_until > 0
+    return bool(entry and entry.lease_until)

@@ -167,8 +167,7 @@ class Ledger:
 
         The oldest by began_at. Those whose lease runs do not count.
         """
-        (rows,) = self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])
-        return rows
+        return self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])[0]
 
     def serial(self) -> Serial:
         """Return the last row of the history."""
@@ -195,30 +194,27 @@ class Ledger:
         ]
         kind = max(change.kind for change in changes)
         with self._alone:
-            counts, is_repeated = self._tried(partial(self.database.write, statements, kind))
-        left = iter(counts)
-        effects = {change.key: next(left) > 0 for change in ordered}
-        for change in ordered if is_repeated else ():
-            # The first attempt had an effect if it has left its revision; a deletion or an edit, of
-            # which all or none take effect, if it has left its row.
-            is_written = bool(change.row) and next(left) == 0
-            if change.after and change.kind is not Write.EDIT:
-                written = (sql.IS_WRITTEN, (*change.key, change.revision))
-                is_written = bool(self._snapshot([written])[0])
-            effects[change.key] |= is_written
+            counts = iter(self._tried(partial(self.database.write, statements, kind)))
+            effects = {change.key: next(counts) > 0 for change in ordered}
+            for change in ordered:
+                # An attempt whose answer was lost had an effect if it has left its revision; a
+                # deletion or an edit, of which all or none take effect, if it has left its row.
+                is_written = bool(change.row) and next(counts) == 0
+                if change.after and change.kind is not Write.EDIT and not effects[change.key]:
+                    written = (sql.IS_WRITTEN, (*change.key, change.revision))
+                    is_written = bool(self._tried(partial(self.database.read, [written]))[0])
+                effects[change.key] |= is_written
         return [effects[change.key] for change in changes]
 
-    def _tried(self, act: Callable[[], _Answer]) -> tuple[_Answer, bool]:
-        """Return the answer of the database, and whether it was asked again while it was away."""
+    def _tried(self, act: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of the database, which is asked again while it is away."""
         until = time.monotonic() + self.database.tried_for
-        is_repeated = False
         while True:
             try:
-                return act(), is_repeated
+                return act()
             except LedgerAway:
                 if time.monotonic() > until:
                     raise
-            is_repeated = True
             self.sleep(_PAUSE)
 
     def _snapshot(self, statements: list[Statement]) -> list[list[Row]]:
@@ -227,7 +223,7 @@ class Ledger:
             if not self.database.has_tables():
                 return [[] for _statement in statements]
             read = partial(self.database.read, [(sql.READ_LEDGER, ()), *statements])
-            (headers, *found), _is_repeated = self._tried(read)
+            headers, *found = self._tried(read)
         schema = headers[0][1] if headers else None
         if schema != sql.SCHEMA:
             raise LedgerError(

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Callable, Mapping
@@ -34,7 +33,7 @@ from .entries import (
     AFTER,
     DONE,
     INTENT,
-    MAY_EXIST,
+    NO_LIMIT,
     STATES_IN_DOUBT,
     Change,
     Entry,
@@ -94,10 +93,8 @@ class Intent(Lease):
     def renew(self, wait: float) -> None:
         """Extend the lease for a wait in seconds and one attempt; raise ServicesError."""
         seconds = round(wait + self.task.settings.timeout + MARGIN)
-        before = self.change.after
-        change = stamped(
-            replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
-        )
+        key, entry = self.change.key, self.change.after
+        change = stamped(Change(Write.RENEWAL, key, entry, entry, lease_seconds=seconds))
         since = self._recording.clocks()  # before the statement is handed over
         if not self._recording.commits.write(change):
             raise ServicesError("another task changed its entry in the ledger")
@@ -179,8 +176,7 @@ class Recording(Unrecorded):
         try:
             adopted = entry_after(key_of(task), task.entry, present, self._secrets)
         except InvalidInput as error:
-            option = {"asset": "id"}.get(error.option, error.option.replace("asset.", ""))
-            return replace(task, error=InvalidInput(option, error.problem))
+            return replace(task, error=InvalidInput("id", error.problem))
         return replace(task, plan=Plan(body, adopted.asset if adopted else {}, adopted=adopted))
 
     def adopt(self, task: Task) -> None:
@@ -210,7 +206,7 @@ class Recording(Unrecorded):
     def _begin(self, task: Task, change: Change) -> Change:
         """Write the first change of a task, and return it as it was written."""
         approved = self._approved_rows
-        limit = None if approved is None else approved.get(task.key, 0)
+        limit = NO_LIMIT if approved is None else approved.get(task.key, 0)
         change = stamped(replace(change, approved_row=limit))
         if not self.commits.write(change):
             self.ledger.refresh()  # raises if the ledger has moved
@@ -227,23 +223,29 @@ class Recording(Unrecorded):
         if not has_ended and result.outcome != NOT_SENT:
             return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
-        may_exist = result.outcome in MAY_EXIST and change.after is not None
+        may_exist = result.outcome in (ACCEPTED, UNKNOWN) and change.after is not None
         try:
-            is_as_begun = self.commits.write(change)
-            is_recorded = is_as_begun or not may_exist or self._write_anew(change)
+            is_as_begun = self._record(change, may_exist)
         except LedgerError as error:
-            return self._unrecorded(result, error.problem, task)
-        if not is_recorded:
-            return self._unrecorded(result, "another task changed its entry meanwhile", task)
+            text = (
+                f"The outcome is {result.outcome}, but it could not be recorded: {error.problem}."
+                " Before you run it again, settle its entry with"
+                " infrastructure.services.ledger_entry."
+            )
+            msg = result.msg._replace(asset=task.asset).then(text)
+            return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
         if may_exist:
             self._recorded[change.key] = change
             if not is_as_begun:
                 result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self.with_next_step(result, task, state_of(change.after))
 
-    def _write_anew(self, change: Change) -> bool:
-        """Write the outcome of a request whose entry is gone."""
-        return self.commits.write(replace(change, before=None))
+    def _record(self, change: Change, may_exist: bool) -> bool:
+        """Write an outcome, and anew where its entry is gone; return whether it was there."""
+        is_as_begun = self.commits.write(change)
+        if may_exist and not is_as_begun and not self.commits.write(replace(change, before=None)):
+            raise LedgerError("another task changed its entry meanwhile")
+        return is_as_begun
 
     def recover(self) -> str:
         """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
@@ -257,7 +259,7 @@ class Recording(Unrecorded):
             printable(key.name)
             for key, change in recorded.items()
             if not (key in found and found[key].revision == change.revision)
-            and (self.commits.write(change) or self._write_anew(change))
+            and (self.commits.write(change) or self.commits.write(replace(change, before=None)))
         ]
         if not lost:
             return ""
@@ -269,9 +271,10 @@ class Recording(Unrecorded):
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
         key = key_of(task)
-        rows: list[HistoryRow] = []
-        with suppress(LedgerError):  # the outcome is recorded
+        try:
             rows = self.ledger.history([key])[key]
+        except LedgerError:  # the outcome is recorded
+            rows = []
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]
         why = "the ledger went back in time, as after a restored backup"
         if edits:
@@ -279,15 +282,6 @@ class Recording(Unrecorded):
         return Message(
             f"its entry was gone when the request ended, and was recorded anew: {why}.", task.asset
         )
-
-    def _unrecorded(self, result: Result, problem: str, task: Task) -> Result:
-        """Return a result as the failure to record it, with all its other keys."""
-        text = (
-            f"The outcome is {result.outcome}, but it could not be recorded: {problem}. Before you"
-            " run it again, settle its entry with infrastructure.services.ledger_entry."
-        )
-        msg = result.msg._replace(asset=task.asset).then(text)
-        return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
 
     def with_next_step(self, result: Result, task: Task, state: str) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
@@ -325,16 +319,12 @@ def _waiting_line(running: Mapping[str, Entry]) -> str:
 
 def _ending(intent: Intent, result: Result) -> Change:
     """Return the change that ends an attempt, with its history row."""
-    begun = intent.change
-    original = intent.task.entry
-    entry = begun.after
-    asset = result.asset
-    state = AFTER.get((result.outcome, asset is not None), UNKNOWN)
-    after = original and original._replace(lease_until=0)
+    begun, original = intent.change, intent.task.entry
+    state = AFTER.get((result.outcome, result.asset is not None), UNKNOWN)
+    entry, after = begun.after, original
     if state and entry:
-        after = entry._replace(state=state, changed_at="")
-        if asset is not None:
-            after = after._replace(asset=without_placeholders(asset))
+        asset = entry.asset if result.asset is None else without_placeholders(result.asset)
+        after = entry._replace(state=state, asset=asset, changed_at="")
     if intent.task.operation.removes and state == DONE:
         after = None
     row = HistoryRow(

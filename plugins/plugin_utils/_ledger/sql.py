@@ -27,7 +27,6 @@ LEDGER = "infrastructure_services_ledger"
 ENTRY = "infrastructure_services_entry"
 HISTORY = "infrastructure_services_history"
 TABLES = (LEDGER, ENTRY, HISTORY)
-NO_LIMIT = 2**63 - 1  # of row numbers
 
 _KEY = "resource, name"
 CREATE = (
@@ -97,12 +96,7 @@ UPDATE = (
 )
 DELETE = f"DELETE FROM {ENTRY}"
 _IS_FREE = f"{_IS_READ} AND NOT ({_RUNNING}) AND {_OF_SERVICE} AND {_AS_APPROVED}"
-_CONDITIONS = {
-    Write.OUTCOME: _IS_READ,
-    Write.RENEWAL: f"{_IS_READ} AND {_RUNNING}",
-    Write.BEGIN: _IS_FREE,
-    Write.EDIT: _IS_FREE,
-}
+_BY_OWNER = {Write.OUTCOME: _IS_READ, Write.RENEWAL: f"{_IS_READ} AND {_RUNNING}"}
 # Once: a commit whose answer was lost is repeated.
 RECORD = (
     f"INSERT INTO {HISTORY} ({_KEY}, {_HISTORY}, revision)"
@@ -131,14 +125,14 @@ def written(change: Change, base_url: str) -> Statement:
             change.revision,
             change.lease_seconds,
         )
-    limit = NO_LIMIT if change.approved_row is None else change.approved_row
-    guard = (base_url, *change.key, limit)
+    guard = (base_url, *change.key, change.approved_row)
     if change.before is None:
         return INSERT, (*change.key, *values, *guard)
     values += (*change.key, change.before.revision)
-    if change.kind in (Write.BEGIN, Write.EDIT):
+    condition = _BY_OWNER.get(change.kind, _IS_FREE)
+    if condition is _IS_FREE:
         values += guard
-    return f"{UPDATE if entry else DELETE} WHERE {_CONDITIONS[change.kind]}", values
+    return f"{UPDATE if entry else DELETE} WHERE {condition}", values
 
 
 def recorded(change: Change, row: HistoryRow) -> Statement:

@@ -14,9 +14,8 @@ from ...module_utils._errors import InvalidInput
 from ...module_utils._http import strict_json
 from ...module_utils._secrets import for_message
 from ...module_utils._values import Asset as Body
-from .._ledger.entries import Serial
+from .._ledger.entries import NO_LIMIT, Serial
 from .._ledger.ledger import Ledger
-from .._ledger.sql import NO_LIMIT
 from .rows import DAMAGES, EFFECTS, PLANNED, Run
 
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
