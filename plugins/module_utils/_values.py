@@ -36,7 +36,8 @@ ABSENT = object()
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
 Path = Tuple["str | int", ...]  # the keys, and the places in lists, that lead to a value
-Spec = Dict[str, Dict[str, Any]]  # the argument spec of options
+Option = Dict[str, Any]  # of an argument spec
+Spec = Dict[str, Option]  # the argument spec of options
 Asset = Dict[str, Any]  # the JSON of an asset, or a body
 Params = Dict[str, Any]  # the options of a task
 

@@ -24,19 +24,17 @@ from ..module_utils._http import strict_json
 from ..module_utils._resources.planning import ENVELOPE
 from ..module_utils._resources.resources import RESOURCES
 from ..module_utils._secrets import for_message, printable
-from ..module_utils._task.options import Option
 from ..module_utils._task.specs import DELIMITER, LEDGER_ENTRY, VIRTUAL_MACHINE, VIRTUAL_MACHINES
 from ..module_utils._task.validation import nearest, validated
-from ..module_utils._values import DICT, LIST, TEXT, Params, dotted, shown
+from ..module_utils._values import DICT, LIST, TEXT, Option, Params, Spec, dotted, shown
 from ._ledger.entries import ABSENT, STATES_IN_DOUBT
 
 FieldPath = tuple["str | int", ...]  # names of fields and places in lists
-Options = dict[str, Option]
 Rows = list[tuple[int, list[str]]]  # the number of the first line, and the cells
 Faults = defaultdict[str, list[int]]  # the lines of each fault
 
 # Of from_csv.
-_OPTIONS: Options = {
+_OPTIONS: Spec = {
     "text": {"type": TEXT, "required": True},
     "delimiter": {"type": DELIMITER},
     "decimal": {"type": TEXT, "choices": [".", ","], "default": "."},
@@ -44,7 +42,7 @@ _OPTIONS: Options = {
     "ignore": {"type": LIST, "elements": TEXT, "default": []},
 }
 # Fields of an entry, with those of its asset in place of `asset`.
-_ENTRY_OPTIONS: Options = {
+_ENTRY_OPTIONS: Spec = {
     **{name: {"type": TEXT} for name in (*ENVELOPE, *LEDGER_ENTRY.item_options) if name != "asset"},
     "attributes": {
         "type": DICT,
@@ -156,7 +154,7 @@ def _rows(text: str, delimiter: str | None, faults: Faults) -> Rows:
 
 
 def _columns(
-    rows: Rows, options: Options, names: Mapping[str, object], faults: Faults
+    rows: Rows, options: Spec, names: Mapping[str, object], faults: Faults
 ) -> list[_Column]:
     """Return the columns of known fields; adds the faults of the others.
 
@@ -183,7 +181,7 @@ def _columns(
     return columns
 
 
-def _path(name: str, options: Options) -> FieldPath:
+def _path(name: str, options: Spec) -> FieldPath:
     """Return the path of a field that a name such as `volumes[0].size_gb` spells."""
     if not _PATH.fullmatch(name):
         return ("",)
@@ -191,7 +189,7 @@ def _path(name: str, options: Options) -> FieldPath:
     return tuple(path) if path[0] in options else ("attributes", *path)
 
 
-def _option_at(options: Options, path: FieldPath) -> Option:
+def _option_at(options: Spec, path: FieldPath) -> Option:
     """Return the option of a field, {} for an unknown one; a place in a list has the list's."""
     option: Option = {"options": options}
     for step in path:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from operator import sub
-from typing import Any, Callable, ContextManager, Sequence, TypeVar
+from typing import Any, Callable, ContextManager, Sequence
 from urllib.parse import quote
 
 from .._errors import (
@@ -31,6 +31,7 @@ from .policy import (
     AttemptResult,
     Event,
     Operation,
+    Value,
     event_of,
     failure_text,
     read_answer,
@@ -47,7 +48,6 @@ from .tokens import (
     shared_token,
 )
 
-Value = TypeVar("Value")
 Clocks = Sequence[float]
 
 # Seconds of a lease that no attempt uses: clocks differ, and a process may be stopped.

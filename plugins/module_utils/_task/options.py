@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, Iterator
+from typing import Any, Iterator
 
 from .._call.client import Settings
 from .._call.tokens import TOKEN, Credentials
@@ -25,12 +25,11 @@ from .._values import (
     TEXT,
     WHOLE_NUMBER,
     Params,
+    Spec,
     between,
     fields,
     prune,
 )
-
-Option = Dict[str, Any]  # of an argument spec
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
@@ -39,7 +38,7 @@ _TIMEOUT = between(NUMBER, 0.001, _DAY)
 _COUNT = between(WHOLE_NUMBER, 0)
 _LONGEST_ATTEMPT = 900.0  # seconds, with a ledger: a lease is as long
 
-ARGUMENT_SPEC: dict[str, Option] = dict(
+ARGUMENT_SPEC: Spec = dict(
     base_url=dict(type=TEXT, required=True),
     **fields(TEXT, "access_token", "auth_url", "client_id", "client_secret", "ledger"),
     client_authentication=dict(type=TEXT, choices=["basic", "post"], default="basic"),
@@ -78,7 +77,7 @@ _HEADER_VALUE = re.compile(r"[ -~\xa0-\xff]*")  # printable Latin-1
 URLS = ("auth_url", "base_url", "ledger", "to")
 
 # The additional options of the modules for a list.
-MANY: dict[str, Option] = dict(
+MANY: Spec = dict(
     concurrency=dict(type=between(WHOLE_NUMBER, 1, 256), default=10),
     max_unknown=dict(type=_COUNT, default=1),
     max_failures=dict(type=_COUNT, default=0),

@@ -13,8 +13,20 @@ from typing import Any, Callable, Mapping, cast
 from .._call.policy import Operation
 from .._resources.planning import AssetOperation, Constraints
 from .._resources.resources import OPERATIONS, RESOURCES
-from .._values import BOOLEAN, DATE_TIME, DICT, LIST, PATH, TEXT, Params, Type, fields, only_list
-from .options import ARGUMENT_SPEC, MANY, SECRET, Option
+from .._values import (
+    BOOLEAN,
+    DATE_TIME,
+    DICT,
+    LIST,
+    PATH,
+    TEXT,
+    Params,
+    Spec,
+    Type,
+    fields,
+    only_list,
+)
+from .options import ARGUMENT_SPEC, MANY, SECRET
 
 IN_DOUBT = "in_doubt"  # every state but done
 _STATES = ("intent", "done", "accepted", "unknown")
@@ -25,7 +37,7 @@ class ModuleSpec:
     """One module. The items of a list of assets have the options of the module for one."""
 
     name: str  # of the module, and of the fact that a list returns
-    own: dict[str, Option]  # the argument spec of its own options
+    own: Spec  # the argument spec of its own options
     # Across these options.
     constraints: Constraints = field(default_factory=dict)
     # None: the module works on the ledger alone.
@@ -34,7 +46,7 @@ class ModuleSpec:
     choose: Callable[[Operation, Params], Operation] | None = None
     option: str = ""  # holds the list; empty for a module for one asset
     # The argument spec of one item of the list.
-    item_options: dict[str, Option] = field(default_factory=dict)
+    item_options: Spec = field(default_factory=dict)
     # Across the options of each item.
     item_constraints: Constraints = field(default_factory=dict)
     # Of the variables of a role, by the options that they set.
@@ -66,9 +78,9 @@ class ModuleSpec:
         return self.names.get(option, option)
 
     @cached_property
-    def options(self) -> dict[str, Option]:
+    def options(self) -> Spec:
         """Return the argument spec of all options; `_list/items` validates items one by one."""
-        ledger_only: dict[str, Option] = {} if self.operation else fields(TEXT, "base_url")
+        ledger_only: Spec = {} if self.operation else fields(TEXT, "base_url")
         return {**ARGUMENT_SPEC, **ledger_only, **self.own}
 
     @cached_property
@@ -131,7 +143,7 @@ _LEDGER = dict(
     ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
     ledger_create=ARGUMENT_SPEC["ledger_create"],
 )
-_ENTRY: dict[str, Option] = dict(
+_ENTRY: Spec = dict(
     resource=dict(type=TEXT, choices=list(RESOURCES)),
     **fields(TEXT, "name", "id"),
     state=dict(type=TEXT, choices=["absent", "present"]),

@@ -22,8 +22,8 @@ from .._errors import InvalidInput, ServicesError
 from .._resources.planning import Constraints
 from .._result import Result
 from .._secrets import Secrets, printable
-from .._values import Params, Spec, shown
-from .options import URLS, Option, credentials_in, variable_of, variables_of
+from .._values import Option, Params, Spec, shown
+from .options import URLS, credentials_in, variable_of, variables_of
 from .specs import ModuleSpec
 
 
