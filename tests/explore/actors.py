@@ -26,10 +26,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
     LEDGER_ENTRY,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
-    Send,
     Task,
-    carry_out,
-    prepare_one,
+    perform,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     Options,
@@ -92,8 +90,7 @@ def options_of(resource: str, name: str) -> Options:
 @cache
 def wanted(resource: str, name: str) -> Task:
     options = options_of(resource, name)
-    (task,) = prepare_one(options, settings_from(options.params))
-    return task
+    return options.spec.sent.task(options.params, settings_from(options.params))
 
 
 @dataclass
@@ -239,16 +236,6 @@ def recording_of(run: Run, at: str, approved_rows: dict[str, int] | None = None)
     return recording
 
 
-def _not_again(
-    tasks: list[Task], send: Send, context: Context, _recording: Recording
-) -> list[Result]:
-    """Do the task as one of a list, which is not planned anew."""
-    try:
-        return [send(task, context) for task in tasks]
-    except ServicesError as error:
-        return [Result.of_error(error)]
-
-
 def send(
     run: Run,
     at: str = "A",
@@ -259,13 +246,10 @@ def send(
 ) -> None:
     """A task of a playbook."""
     try:
-        (result,) = carry_out(
-            options_of(resource, name),
-            _CONTEXT,
-            lambda _service: recording_of(run, at, approved_rows),
-            lambda task, _context: Sender(run, task, is_suspended),
-            lambda _options, _settings: [wanted(resource, name)],
-            _not_again,
+        recording = recording_of(run, at, approved_rows)
+        (task,) = recording.plan_all([wanted(resource, name)])  # as one of a list: planned once
+        result = perform(
+            task, _CONTEXT, recording, lambda task, _context: Sender(run, task, is_suspended)
         )
     except ServicesError as error:
         result = Result.of_error(error)
