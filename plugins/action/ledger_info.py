@@ -11,7 +11,6 @@ from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..plugin_utils._ledger.listing import (
     list_entries,
     require_new_file,
-    row_of,
     settle_command,
     settle_commands,
     write_rows,
@@ -34,15 +33,15 @@ class ActionModule(Action):
             require_new_file(file)
         ledger = run.open_ledger(params["ledger"], read_only=True)
         run.tell_news(ledger)
+        result = list_entries(ledger, params)
         if not (file or params["table"]):
-            return list_entries(ledger, params)
-        result = list_entries(ledger, params, row_of)
+            return result
         rows = result.pop("entries")
         if file and result["exists"]:
             result["file"] = file
             if not run.check_mode:
                 write_rows(file, rows, delimiter)
-            lines = written_lines(file, rows, settle_command(ledger.shown, file), run.check_mode)
+            lines = written_lines(file, rows, settle_command(ledger.shown, file))
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
             by_file = settle_commands(ledger.shown)

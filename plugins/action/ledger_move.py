@@ -7,15 +7,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from functools import partial
 
 from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
 from ..plugin_utils._ledger.entries import LedgerError
-from ..plugin_utils._ledger.location import checked_location
+from ..plugin_utils._ledger.ledger import Ledger
+from ..plugin_utils._ledger.location import checked_location, open_database
 from ..plugin_utils._ledger.moving import move_ledger, set_base_url
-from ..plugin_utils._ledger.sql import MOVED
 from ..plugin_utils._run.action import Action, TaskRun
 
 
@@ -26,17 +25,24 @@ class ActionModule(Action):
 
     @staticmethod
     def work(run: TaskRun) -> Returned:
-        params = run.options.valid()
-        given, check_mode = params["ledger"], run.check_mode
-        with closing(run.open_ledger(given, "", is_moving=True)) as source:
+        params, check_mode = run.options.valid(), run.check_mode
+        with closing(_opened(run, "ledger")) as source:
             if source.is_new:
                 raise LedgerError(f"no ledger at {source.where} yet. Check the location")
-            is_older = run.lacks_rows(source)
-            if source.header.state != MOVED:  # the other one has rows that this one lacks
-                run.tell_news(source)
             if params["to_base_url"] is not None:
                 url = service_url("to_base_url", params["to_base_url"])
-                return set_base_url(source, url, check_mode)
-            to = checked_location(params["to"], "to")
-            open_target = partial(run.open_ledger, to, is_moving=True)
-            return move_ledger(source, open_target, check_mode, is_older)
+                result = set_base_url(source, url, check_mode)
+            else:
+                with closing(_opened(run, "to")) as target:
+                    result = move_ledger(source, target, check_mode)
+            if result["changed"]:  # else the new place may have rows that this one lacks
+                run.tell_news(source)
+        return result
+
+
+def _opened(run: TaskRun, option: str) -> Ledger:
+    """Open the ledger of an option, whatever its state; the caller closes it."""
+    with run.signals.raised():
+        return Ledger(
+            open_database(checked_location(run.options.params[option], option)), is_moving=True
+        )

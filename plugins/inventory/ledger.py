@@ -56,7 +56,6 @@ compose:
   ansible_user: "'deploy'"
 """
 
-import ipaddress
 import re
 from contextlib import closing
 from typing import Any
@@ -72,11 +71,12 @@ from ..module_utils._values import ABSENT, value_at
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.ledger import Ledger
 from ..plugin_utils._ledger.location import checked_location, open_database
-from ..plugin_utils._run.ansible_core import host_variables, inventory_data, taken_names
+from ..plugin_utils._run.ansible_core import inventory_data, setting
 
 _RESOURCE = "compute_virtual_machine"
 _VARIABLE = "virtual_machine"  # not the name of a fact, which could replace it
-_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
+# An IPv6 address, or characters of other addresses and host names; neither is an option of ssh.
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -98,14 +98,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             machines = self._machines()
         except ServicesError as error:
             raise AnsibleParserError(error.msg) from error
-        taken = taken_names(inventory)
         for name, asset in machines:
-            could_be_option = name.startswith("-") or name != name.lstrip()
-            if could_be_option or not name.isprintable() or name in taken:
+            is_local = name in setting("LOCALHOST")
+            if is_local or name.startswith(("-", " ")) or not name.isprintable():
                 self.display.warning(
                     printable(
-                        f"{path}: {name} is left out: ssh could take the name for an option, or"
-                        " another host or group has it"
+                        f"{path}: {name} is left out: ssh could take the name for an option, or it"
+                        " is that of the controller"
                     )
                 )
                 continue
@@ -130,14 +129,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         """
         variables: dict[str, object] = {_VARIABLE: asset}
         address = value_at(asset, ("attributes", "ip"))
-        if is_address(address):
+        if isinstance(address, str) and _ADDRESS.fullmatch(address):
             variables["ansible_host"] = address
         elif address not in (ABSENT, None, ""):  # ssh could take it for something else
             self.display.warning(
                 f"{name} gets no ansible_host: its attributes.ip is neither an address nor a host"
                 " name"
             )
-        host = host_variables(inventory, name)
+        inventory.add_host(name)
+        host = inventory.hosts[name].vars  # its method searches each value for templates to trust
         given = dict(host)
         host.update(variables)
         strict = self.get_option("strict")
@@ -145,13 +145,3 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict)
         self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict)
         host.update(given)
-
-
-def is_address(value: object) -> bool:
-    """Return whether the value is an address or a host name (RFC 1123, and underscores)."""
-    if not isinstance(value, str):
-        return False
-    try:
-        return "%" not in value and bool(ipaddress.ip_address(value))
-    except ValueError:
-        return len(value) <= 253 and bool(_HOST_NAME.fullmatch(value))

@@ -57,19 +57,17 @@ options:
   history:
     description: Whether to include in each entry how each of its attempts ended.
     type: bool
-    default: false
   summary:
     description:
       - Return RV(counts) and RV(oldest_in_doubt) as the database counts them, and no entries. For monitoring a large
         ledger.
       - It cannot be combined with O(names), O(history), O(file) or O(table).
     type: bool
-    default: false
   file:
     description:
       - Write the entries to this new or empty file, whose path is relative to the working directory, instead of
         returning them. A file that is not empty is never overwritten.
-      - The name ends in C(.csv). To settle what is in doubt, fill in an id or the state absent, and give the file to
+      - Let the name end in C(.csv). To settle what is in doubt, fill in an id or the state absent, and give the file to
         M(infrastructure.services.ledger_entry).
       - In check mode nothing is written.
     type: path
@@ -81,7 +79,6 @@ options:
     description:
       - Show the entries on the screen as a table, and how to settle those in doubt, instead of returning them.
     type: bool
-    default: false
 attributes:
   action_group:
     description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.

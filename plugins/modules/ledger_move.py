@@ -70,13 +70,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-counts:
-  description: How many entries the ledger has, and rows of their history.
-  returned: on success
-  type: dict
-  sample:
-    entries: 500
-    history: 712
 ledger:
   description: Where the ledger was, without a password.
   returned: on success

@@ -21,7 +21,7 @@ def load(name: str) -> object:
     return yaml.safe_load((ROLE / name).read_text(encoding="utf-8"))
 
 
-OPTIONS = load("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+OPTIONS = load("meta/argument_specs.yml")["argument_specs"]["main.yml"]["options"]
 NAMES = "concurrency asset_fields defaults report in_doubt max_unknown max_failures"
 SAME = {
     **{f"fleet_{name}": MANY[name] for name in NAMES.split()},

@@ -23,11 +23,10 @@ def test_a_pipeline_names_variables_and_files_that_exist(path):
     text = path.read_text(encoding="utf-8")
     known = {name for option in options.ARGUMENT_SPEC for name in options.variables_of(option)}
     assert set(re.findall(r"INFRASTRUCTURE_SERVICES_\w+", text)) <= known
-    role = yaml.safe_load(
-        (ROOT / "roles/fleet/meta/argument_specs.yml").read_text(encoding="utf-8")
-    )
+    role = yaml.safe_load((ROOT / "roles/fleet/meta/argument_specs.yml").read_text("utf-8"))
+    variables = role["argument_specs"]["main.yml"]["options"]
     runs = " ".join(re.findall(r"ansible-playbook fleet.*", text))
-    assert set(re.findall(r"-e (\w+)=", runs)) <= role["argument_specs"]["main"]["options"].keys()
+    assert set(re.findall(r"-e (\w+)=", runs)) <= variables.keys()
     assert set(re.findall(r"fleet(?:\.plan)?(\.(?!yml|plan)\w+)", text)) <= SUFFIXES
 
 

@@ -69,6 +69,8 @@ _IN_DOUBT = dict(
     changed_since=None,
     history=False,
     summary=False,
+    file=None,
+    table=False,
 )
 _TOO_MANY = "429"
 # What may become of a request: whether it is carried out, and the outcome.
@@ -353,8 +355,8 @@ def restore(run: Run, at: str = "A") -> None:
 def move(run: Run, to: str = "B", at: str = "A") -> None:
     """A user moves a ledger."""
     try:
-        source = run.open(at, "", is_moving=True)
-        move_ledger(source, lambda: run.open(to, "", is_moving=True), False)
+        source, target = (run.open(place, "", is_moving=True) for place in (at, to))
+        move_ledger(source, target, False)
     except ServicesError as error:
         run.world.log.append(f"{run.who()}: {error}")
 

@@ -34,8 +34,10 @@ def _without_lease(statement: str, kind: Write | None) -> str:
 def _renewed_always(statement: str, kind: Write | None) -> str:
     """A renewal of an entry, whatever its lease, that keeps its revision."""
     if kind is Write.RENEWAL:
-        return re.sub(f" AND {_LEASE}", "", statement).replace(
-            "SET revision = ?", "SET revision = revision + 0 * ?"
+        return (
+            re.sub(f" AND {_LEASE}", "", statement)
+            .replace(" revision = ?, lease_from", " revision = revision + 0 * ?, lease_from")
+            .replace("changed_at = ?", "changed_at = coalesce(changed_at, ?)")
         )
     return statement
 

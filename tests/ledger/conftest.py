@@ -78,8 +78,8 @@ def opened() -> Iterator[Callable[..., Ledger]]:
     """Open ledgers, which are closed at the end of the test."""
     ledgers = []
 
-    def opened(location: str, read_only: bool = False, base_url: str = "", now: str = "") -> Ledger:
-        ledgers.append(open_at(location, base_url, read_only, now))
+    def opened(location: str, read_only: bool = False, base_url: str = "") -> Ledger:
+        ledgers.append(open_at(location, base_url, read_only))
         return ledgers[-1]
 
     yield opened

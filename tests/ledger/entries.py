@@ -79,7 +79,7 @@ def bare(entry: Entry | None) -> Entry | None:
 
 def history(ledger: Ledger, key: Key) -> list[HistoryRow]:
     """Return the history of a key, oldest first."""
-    return ledger.history(key.resource, [key.name]).get(key.name, [])
+    return ledger.history([key])[key]
 
 
 def states(ledger: Ledger) -> dict[str, str]:

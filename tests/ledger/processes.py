@@ -103,8 +103,8 @@ def _moved(source: str, target: str) -> dict:
         return Ledger(open_database(location), is_moving=True)
 
     try:
-        with closing(opened(source)) as ledger:
-            return move_ledger(ledger, lambda: opened(target), False)
+        with closing(opened(source)) as here, closing(opened(target)) as there:
+            return move_ledger(here, there, False)
     except ServicesError as error:
         return Result.of_error(error).as_ansible()
 

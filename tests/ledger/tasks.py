@@ -33,9 +33,9 @@ RUN = "run-of-the-tests"
 Opens = Callable[..., Ledger]
 
 
-def open_at(location: str, base_url: str = "", read_only: bool = False, now: str = "") -> Ledger:
-    """Open a ledger; `now`: the SQL of its clock."""
-    return Ledger(open_database(location, now), base_url, read_only)
+def open_at(location: str, base_url: str = "", read_only: bool = False) -> Ledger:
+    """Open a ledger."""
+    return Ledger(open_database(location), base_url, read_only)
 
 
 def task(

@@ -276,15 +276,18 @@ WRONG = [
     (machine("d", state="gone"), "(d): state: must be one of absent, present"),
     (machine("e", state="absent", sents=1), "(e): sents: there is no such option (did you mean"),
     (adopted("ok"), "(ok): is the same entry as [0]"),
-    (machine("web01 ", asset={"id": "1"}), "name: is 'web01 ': give what the service shows"),
-    (machine("\ufeffweb02", asset={"id": "2"}), "name: is '\\ufeffweb02'"),
+    (
+        machine("web01 ", asset={"id": "1"}),
+        "asset: its name is 'web01 '. Give what the service shows",
+    ),
+    (machine("\ufeffweb02", asset={"id": "2"}), "asset: its name is '\\ufeffweb02'"),
     (machine("web03", asset={"id": " id-3"}), "asset: its id is ' id-3'"),
-    (machine("web05", asset={"id": "id-ok"}), "(web05): asset: its id is also given for ok"),
+    (machine("web05", asset={"id": "id-ok"}), "(web05): asset: its id, id-ok, is that of ok"),
     (machine("web\x0006", asset={"id": "6"}), "(web 06): name: contains a NUL character"),
-    (machine("web07", asset={"id": "recorded"}), "its id, recorded, is recorded for there"),
+    (machine("web07", asset={"id": "recorded"}), "its id, recorded, is that of there"),
     (machine("web08", asset={"attributes": {"cpu": float("nan")}, "id": "8"}), "(web08), "),
     (machine("web09", asset={"id": "\ud800"}), "(web09): asset: contains a value"),
-    (machine("web10", state="done"), "(web10): asset: is needed: the envelope"),
+    (machine("web10", state="done"), "(web10): asset: its id is None. Give what the service"),
 ]
 
 
@@ -303,9 +306,9 @@ def test_an_id_that_is_recorded_for_another_name_is_refused(edit, identifier):
     edit(machine("web01", asset={"id": identifier}), machine("other", asset={"id": "x"}))
     again = machine("web02", asset={"id": str(identifier)})
     for more in ([], [adopted("web03")]):  # one is looked for in the database, several here
-        with pytest.raises(ServicesError, match=r"\(web02\): asset: its id, .* recorded for web01"):
+        with pytest.raises(ServicesError, match=r"\(web02\): asset: its id, .* is that of web01"):
             edit(again, *more)
-        with pytest.raises(ServicesError, match=r"\(web02\): asset: its id, .* recorded for web01"):
+        with pytest.raises(ServicesError, match=r"\(web02\): asset: its id, .* is that of web01"):
             edit(again, *more, *listed(edit.ledger)["entries"])
     assert edit(machine("web01", state="absent"), again)["names"]["adopted"] == ["web02"]
 

@@ -114,16 +114,16 @@ def test_what_is_recorded_with_other_values_is_said_and_not_changed(run, ledger)
 
 
 WRONG = [
-    ({"name": "web02", "id": ID}, "web02): id: its id, id-1, is recorded for web01"),
+    ({"name": "web02", "id": ID}, "web02): id: its id, id-1, is that of web01"),
     ({"name": "web03", "id": "id-3"}, ""),
-    ({"name": "web04", "id": "id-3"}, "web04): id: its id is also given for web03"),
+    ({"name": "web04", "id": "id-3"}, "web04): id: its id, id-3, is that of web03"),
     ({"name": "web05", "id": ""}, "web05): id: must not be empty"),
-    ({"name": "web06", "id": "N/A"}, "web06): id: its id is 'N/A': give what the service shows"),
+    ({"name": "web06", "id": "N/A"}, "web06): id: its id is 'N/A'. Give what the service shows"),
     (
         {"name": "web08", "id": "8", "attributes": {"ip": "ADDRESS"}},
-        "web08): attributes.ip: is 'AD",
+        "web08): id: its attributes.ip is 'AD",
     ),
-    ({"name": "web07", "id": " id-7"}, "web07): id: its id is ' id-7': give what the service"),
+    ({"name": "web07", "id": " id-7"}, "web07): id: its id is ' id-7'. Give what the service"),
 ]
 
 
@@ -163,7 +163,8 @@ def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, s
     planned = run(*machines, check_mode=True)
     assert planned["counts"]["adopt"] == 2
     assert [item["plan"] for item in planned["results"]] == ["adopt", "adopt"]
-    rows = ledger.find(CREATE, ["web01", "doubt"], with_rows=True).last_rows
+    found = ledger.find([key("web01"), key("doubt")], with_rows=True).last_rows
+    rows = {each.name: number for each, number in found.items()}
     approved = {"web01": BODY, "doubt": {"name": "doubt", "id": "id-2", "attributes": {}}}
     for body in ({**BODY, "id": "id-9"}, {name: BODY[name] for name in ("name", "attributes")}):
         other = {**approved, "web01": body}

@@ -85,7 +85,7 @@ def test_filters_narrow_the_list(info, options, names):
     "option", [{"names": ["web*"]}, {"history": True}, {"file": "/x.csv"}, {"table": True}], ids=str
 )
 def test_a_summary_has_no_entries_to_choose_or_write(info, option):
-    with pytest.raises(ServicesError, match=f"summary: .* leave out {next(iter(option))}"):
+    with pytest.raises(ServicesError, match=f"exclusive: summary.{next(iter(option))}"):
         info(**option, summary=True)
 
 

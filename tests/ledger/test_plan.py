@@ -130,7 +130,8 @@ class Approved:
     def __init__(self, service, ledger, location: str) -> None:
         self.service, self.location = service, location
         self.bodies = {name: {"name": name, "attributes": {}} for name in ("web01", "web02")}
-        self.rows = ledger.find(CREATE, self.bodies, with_rows=True).last_rows
+        found = ledger.find(map(key, self.bodies), with_rows=True).last_rows
+        self.rows = {each.name: number for each, number in found.items()}
 
     def run(self, **options) -> dict:
         return list_task(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+    NO_LIMIT,
     Change,
     Entry,
     HistoryRow,
@@ -41,7 +42,8 @@ def at(location: str) -> Iterator[At]:
     ledgers = []
 
     def open_at(now: int, base_url: str = SERVICE, place: str = location, **options) -> Ledger:
-        database = open_database(place, now=str(now))
+        database = open_database(place)
+        database.now = str(now)
         ledgers.append(Ledger(database, base_url, **options))
         return ledgers[-1]
 
@@ -51,7 +53,7 @@ def at(location: str) -> Iterator[At]:
 
 
 def begun(
-    ledger: Ledger, before: Entry | None = None, approved_row: int | None = None
+    ledger: Ledger, before: Entry | None = None, approved_row: int = NO_LIMIT
 ) -> Entry | None:
     """Begin a request; return the intent, None if another one was faster."""
     lease = {"lease_seconds": LEASE, "approved_row": approved_row}
@@ -164,7 +166,7 @@ def test_an_outcome_never_replaces_the_entry_of_another_task(at, outcome):
     if outcome in ("accepted", "unknown"):
         assert not finished(later, intent, outcome, is_gone=True)
     assert entry_of(later, KEY).revision == other.revision
-    rows = later.history(KEY.resource, [KEY.name])[KEY.name]
+    rows = later.history([KEY])[KEY]
     assert {row.outcome for row in rows} == {outcome}
 
 
@@ -190,11 +192,11 @@ def test_an_approval_is_good_for_one_effect_on_each_asset(at, rows, is_refused):
             gone = Entry("done", {}, {})
             ledger.write([stamped(Change(Write.OUTCOME, key, gone, None, row))])
     assert serial.number == 0
-    assert (begun(ledger, None, found.get(KEY.name, 0)) is None) == is_refused
+    assert (begun(ledger, None, found.get(KEY, 0)) is None) == is_refused
 
 
 def _plan(ledger: Ledger):
-    found = ledger.find(KEY.resource, [KEY.name], with_rows=True)
+    found = ledger.find([KEY], with_rows=True)
     return found.serial, found.last_rows
 
 
@@ -221,11 +223,8 @@ def target(tmp_path) -> str:
 
 def moved(at: At, target: str, source: Ledger | None = None):
     """Move the ledger to the target."""
-
-    def open_target() -> Ledger:
-        return at(100, "", target, is_moving=True)
-
-    return move_ledger(source or at(100, "", is_moving=True), open_target, False)
+    there = at(100, "", target, is_moving=True)
+    return move_ledger(source or at(100, "", is_moving=True), there, False)
 
 
 def test_a_request_that_began_after_the_look_keeps_the_ledger_open(at, target):

@@ -91,7 +91,7 @@ def test_one_that_is_left_does_not_keep_the_others_from_being_recorded(opened, l
     result = edited(ledger, reported_at=ENDED, entries=[OTHER_ID, adopted("web02"), same])
     assert result["names"]["adopted"] == ["web02"]
     assert [told.partition(" (")[0] for told in result["names"]["left"]] == ["web01", "web03"]
-    assert "its id, i-1, is recorded for web01" in result["names"]["left"][1]
+    assert "its id, i-1, is that of web01" in result["names"]["left"][1]
     assert states(ledger) == {"web01": DONE, "web02": DONE}
     assert entry_of(ledger, key("web02")).asset["id"] == "id-web02"
 

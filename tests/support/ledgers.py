@@ -27,7 +27,7 @@ def opened(location: str, base_url: str = "", read_only: bool = False) -> Iterat
 
 def entry_of(ledger: Ledger, key: Key) -> Entry | None:
     """Return the entry of a key, None if there is none."""
-    return ledger.find(key.resource, [key.name]).entries.get(key.name)
+    return ledger.find([key]).entries.get(key)
 
 
 def put(ledger: Ledger, key: Key, entry: Entry | None, lease_seconds: int = 0) -> Entry | None:

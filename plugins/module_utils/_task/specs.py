@@ -201,10 +201,13 @@ LEDGER_INFO = ModuleSpec(
         states=dict(type=LIST, elements=TEXT, choices=[*_STATES, IN_DOUBT]),
         changed_since=dict(type=DATE_TIME),
         run=dict(type=TEXT),
-        history=dict(type=BOOLEAN, default=False),
-        summary=dict(type=BOOLEAN, default=False),
+        history=dict(type=BOOLEAN),
+        summary=dict(type=BOOLEAN),
         file=dict(type=PATH),
         delimiter=dict(type=DELIMITER, default=","),
-        table=dict(type=BOOLEAN, default=False),
+        table=dict(type=BOOLEAN),
+    ),
+    dict(
+        mutually_exclusive=[("summary", other) for other in ("names", "history", "file", "table")]
     ),
 )

@@ -13,51 +13,40 @@ ledger has nothing or a doubt; the rest is named and left.
 
 from __future__ import annotations
 
-from ...module_utils._errors import NOT_SENT, ServicesError
+from typing import Iterable, Mapping
+
+from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
 from ...module_utils._resources.planning import ENVELOPE, require_name
-from ...module_utils._resources.resources import RESOURCES
+from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
-from ...module_utils._task.specs import IN_DOUBT, LEDGER_ENTRY
-from ...module_utils._values import Asset, Params, prune
-from .checks import (
-    recordable,
-    require_as_seen,
-    require_same_id,
-    require_shown,
-    taken_ids,
-)
+from ...module_utils._task.specs import LEDGER_ENTRY
+from ...module_utils._task.validation import converted
+from ...module_utils._values import DICT, Asset, Params, encode, prune
 from .entries import (
     ABSENT,
     DONE,
+    EDITS,
+    STATES,
     STATES_IN_DOUBT,
     Change,
     Entry,
-    HistoryRow,
     Key,
     LedgerError,
     Write,
+    is_running,
+    kind_of,
     noted,
     stamped,
-    state_of,
+    time_of,
 )
 from .ledger import Ledger
 
-LEFT = "left"
-# The kinds of edits.
-KINDS = (
-    "adopted",
-    "settled_present",
-    "settled_absent",
-    "corrected",
-    "forgotten",
-    "unchanged",
-    IN_DOUBT,
-    LEFT,
-)
 # Keys of an entry from ledger_info or from_csv that no edit needs.
 _UNUSED = ("sent", "began_at", "by", "run", "history", "settle", "line")
+# Texts of a row or a printed command that nobody filled in.
+_NOT_SHOWN = {"", "-", "id", "address", "n/a", ABSENT, *STATES}
 
 
 def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Change], Returned]:
@@ -88,18 +77,18 @@ def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Cha
         faults.add(numbers[key], given[numbers[key]], problem)
     faults.raise_if_any()
     changed = [edit for edit in edits if edit.after != edit.before]
-    names: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    names: dict[str, list[str]] = {kind: [] for kind in EDITS}
     for edit in edits:
-        names[_kind(edit)].append(edit.key.name)
-    names[LEFT] = [f"{key.name} ({problem})" for key, problem in problems.items()]
+        names[kind_of(edit)].append(edit.key.name)
+    names["left"] = [f"{key.name} ({problem})" for key, problem in problems.items()]
     return changed, dict(
         changed=bool(changed),
         outcome=NOT_SENT,
         counts={kind: len(found) for kind, found in names.items()},
         names={kind: found for kind, found in names.items() if kind != "unchanged"},
         diff={
-            "before": {_title(edit): _shown(edit.before) for edit in changed if edit.before},
-            "after": {_title(edit): _shown(edit.after) for edit in changed if edit.after},
+            "before": _shown((edit.key, edit.before) for edit in changed),
+            "after": _shown((edit.key, edit.after) for edit in changed),
         },
     )
 
@@ -120,14 +109,13 @@ def write_edits(ledger: Ledger, edits: list[Change], run: str, reported_at: str 
         )
 
 
-def _title(edit: Change) -> str:
-    return printable(" ".join(edit.key))
-
-
-def _shown(entry: Entry) -> Params:
-    """Return the parts of an entry that a diff shows."""
-    shown: Params = prune(dict(state=entry.state, sent=entry.sent, asset=entry.asset))
-    return shown
+def _shown(entries: Iterable[tuple[Key, Entry | None]]) -> Params:
+    """Return what a diff shows of entries."""
+    return {
+        printable(" ".join(key)): prune(dict(state=entry.state, sent=entry.sent, asset=entry.asset))
+        for key, entry in entries
+        if entry
+    }
 
 
 def _wanted(item: object) -> tuple[Key, Params]:
@@ -147,34 +135,44 @@ def _edits(
     """Return the edits that options ask for, and why others are not valid or forbidden."""
     edits: dict[Key, Change] = {}
     problems: dict[Key, str] = {}
-    for resource in RESOURCES:
-        names = [key.name for key in wanted if key.resource == resource]
-        recorded = ledger.find(resource, names).entries
-        rows = ledger.history(resource, names) if reported_at else {}
-        for key in (Key(resource, name) for name in names):
-            before, options = recorded.get(key.name), wanted[key]
-            after: Entry | None
-            try:
-                if reported_at and options["state"] in STATES_IN_DOUBT:
-                    after = before or Entry(options["state"], {}, {}, began_at=reported_at)
-                else:
-                    after = entry_after(key, before, options, secrets)
-                if after != before:
-                    _require_nothing_later(rows.get(key.name, []), reported_at)
-                edits[key] = Change(Write.EDIT, key, before, after)
-            except ServicesError as error:
-                problems[key] = error.msg
-    changed = {key: edit.after for key, edit in edits.items() if edit.after != edit.before}
+    changed: dict[Key, Entry | None] = {}
+    recorded = ledger.find(wanted).entries
+    rows = ledger.history(wanted) if reported_at else {}
+    for key, options in wanted.items():
+        before = after = recorded.get(key)
+        later = [row for row in rows.get(key, ()) if row.at > reported_at]
+        try:
+            if not (reported_at and options["state"] in STATES_IN_DOUBT):
+                after = entry_after(key, before, options, secrets)
+            elif before is None:
+                after = Entry(options["state"], {}, {}, began_at=reported_at)
+        except ServicesError as error:
+            problems[key] = error.msg
+        edits[key] = Change(Write.EDIT, key, before, after)
+        if after != before and later:
+            problems[key] = f"it became {later[0].to_state} at {later[0].at}, after that run"
+        elif after != before:
+            changed[key] = after
     for key, problem in taken_ids(ledger, changed).items():
         problems[key] = f"asset: {problem}"
-    return [edits[key] for key in wanted if key in edits and key not in problems], problems
+    return [edit for key, edit in edits.items() if key not in problems], problems
 
 
-def _require_nothing_later(rows: list[HistoryRow], reported_at: str) -> None:
-    """Raise ServicesError if an asset changed after the run of a report."""
-    for row in rows:
-        if row.at > reported_at:
-            raise ServicesError(f"it became {row.to_state} at {row.at}, after that run")
+def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, str]:
+    """Return the faults of changed entries whose id another one of them, or another machine, has."""
+    ids = {
+        key: str(entry.asset["id"])
+        for key, entry in changed.items()
+        if entry and entry.asset and key.resource == VIRTUAL_MACHINE.name
+    }
+    others = ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)) if ids else ()
+    owners = {identifier: key for key, identifier in reversed(ids.items())}
+    owners.update((str(entry.asset.get("id")), key) for key, entry in others if key not in changed)
+    return {
+        key: f"its id, {identifier}, is that of {owners[identifier].name}"
+        for key, identifier in ids.items()
+        if owners[identifier] != key
+    }
 
 
 def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secrets) -> Entry | None:
@@ -184,24 +182,19 @@ def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secret
     is_seen = before and changed_at in (None, before.changed_at)
     if before and is_seen and state == before.state and asset == before.asset:
         return before  # a row of a listing that nobody changed
-    require_as_seen(before, changed_at)
+    _require_as_seen(before, changed_at)
     if state != ABSENT:
-        asset = recordable(key, asset, secrets)
+        asset = _recordable(key, asset, secrets)
     if before and asset and (state == ABSENT or before.state == DONE):
-        require_same_id(before, asset)
+        _require_same_id(before, asset)
     if state == ABSENT:
         return None
     if before is None:
-        require_shown(RESOURCES[key.resource].key, key.name)
+        _require_shown(key.name, RESOURCES[key.resource].key)
         return Entry(DONE, {}, {**dict.fromkeys(ENVELOPE), **asset})
     if before.state != DONE:
         sent = {name: before.sent.get(name) for name in ENVELOPE}
         return before._replace(state=DONE, asset=merged(sent, asset))
-    return _corrected(before, asset)
-
-
-def _corrected(before: Entry, asset: Asset) -> Entry:
-    """Return an entry that is done with the given fields of its asset; it loses none."""
     corrected = merged(before.asset, {**asset, "id": before.asset.get("id") or asset["id"]})
     if corrected == before.asset:
         return before
@@ -209,12 +202,66 @@ def _corrected(before: Entry, asset: Asset) -> Entry:
     return before._replace(sent=sent, asset=corrected)
 
 
-def _kind(edit: Change) -> str:
-    """Return what an edit does to its entry."""
-    if edit.before == edit.after:
-        return IN_DOUBT if state_of(edit.after) in STATES_IN_DOUBT else "unchanged"
-    if edit.before is None:
-        return "adopted" if state_of(edit.after) == DONE else IN_DOUBT
-    if edit.before.state == DONE:
-        return "corrected" if edit.after else "forgotten"
-    return "settled_present" if edit.after else "settled_absent"
+def _require_as_seen(before: Entry | None, changed_at: str | None) -> None:
+    """Raise InvalidInput if a lease runs, or the entry changed since somebody looked at it."""
+    if before and is_running(before):
+        raise InvalidInput(
+            "state",
+            f"{printable(before.by)} may have a request in flight for it, at most until"
+            f" {time_of(before.lease_until)}. Look at the service and at the ledger after that",
+        )
+    if changed_at and not (before and before.changed_at == changed_at):
+        raise InvalidInput(
+            "changed_at",
+            f"this is about the entry of {changed_at}, which has changed since, or is gone. Look at"
+            " the ledger again, or leave out changed_at (in CSV the column since) if this is to"
+            " apply whatever happened since",
+        )
+
+
+def _require_same_id(before: Entry, asset: Asset) -> None:
+    """Raise InvalidInput for an entry to remove or correct with another id than the recorded one.
+
+    An id shows that the asset exists; without its entry, the next run would create it again.
+    """
+    given, known = asset.get("id"), before.asset.get("id")
+    if str(given) != str(known) and (known or before.state != DONE):
+        raise InvalidInput(
+            "asset",
+            f"its id is {given!r}, but {known or 'no id'} is recorded. If the asset is there, give"
+            " this id and the state present; if the recorded one is gone, forget the entry first"
+            " (state: absent, without an asset)",
+        )
+
+
+def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
+    """Return the asset of an edit, checked and without secrets; raise ServicesError."""
+    resource, name = key
+    option = RESOURCES[resource].key
+    asset = {option: name, **asset}
+    encode(asset, "asset")
+    if asset[option] != name:
+        raise InvalidInput(
+            "asset", f"its {option} is {asset[option]!r}, but the entry is for {name}"
+        )
+    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
+    envelope = dict(type=DICT, options={"attributes": attributes})
+    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
+    address = (recorded.get("attributes") or {}).get("ip")
+    _require_shown(recorded.get("id"), "id")
+    if address is not None:
+        _require_shown(address, "attributes.ip")
+    return recorded
+
+
+def _require_shown(value: object, field: str) -> None:
+    """Raise InvalidInput for a value that no service shows, such as that of a printed command."""
+    text = str(value)
+    is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
+    is_filled_in = text.lower() not in _NOT_SHOWN and text == text.strip()
+    if not (is_text and is_filled_in and text.isprintable()):
+        raise InvalidInput(
+            "asset",
+            f"its {field} is {value!r}. Give what the service shows, without blanks around it; if"
+            " the asset is not there, the state is absent",
+        )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import IntEnum
@@ -23,14 +24,26 @@ from typing import NamedTuple
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
 from ...module_utils._resources import planning
+from ...module_utils._task.specs import IN_DOUBT
 
 Entry = planning.Entry
 
 INTENT, DONE = "intent", planning.DONE
 STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
-MAY_EXIST = (ACCEPTED, UNKNOWN)  # outcomes that are recorded also where the entry is gone
 ABSENT = "absent"  # no entry, in the history
+NO_LIMIT = 2**63 - 1  # of row numbers: no plan was approved
+# What edits do to their entries.
+EDITS = (
+    "adopted",
+    "settled_present",
+    "settled_absent",
+    "corrected",
+    "forgotten",
+    "unchanged",
+    IN_DOUBT,
+    "left",
+)
 
 # The state that a task leaves, by outcome and whether the envelope came back. None: as before.
 AFTER = {
@@ -105,8 +118,8 @@ class Change:
     row: HistoryRow | None = None
     revision: int = 0  # of this write
     lease_seconds: int = 0  # of an intent
-    # The last row of this asset in the approved plan; None: no plan was approved.
-    approved_row: int | None = None
+    # The last row of this asset in the approved plan.
+    approved_row: int = NO_LIMIT
 
 
 def current_time() -> str:
@@ -117,14 +130,6 @@ def current_time() -> str:
 def time_of(seconds: int) -> str:
     """Return the UTC time of day of a time in seconds since 1970, as messages have it."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%H:%M:%SZ")
-
-
-def new_revision() -> int:
-    """Return a random number of at most 53 bits, which any JSON tool keeps.
-
-    A counter would start again once an entry was deleted.
-    """
-    return 1 + (int.from_bytes(os.urandom(8), "big") >> 11)
 
 
 @cache
@@ -141,7 +146,8 @@ def stamped(change: Change) -> Change:
     """Return the change with a new revision, and author and current time where none is given."""
     now = current_time()
     after, row = change.after, change.row
-    revision = new_revision()
+    # At most 53 bits, which any JSON tool keeps. A counter would start again with a new entry.
+    revision = 1 + secrets.randbits(53)
     if after:
         after = after._replace(
             began_at=after.began_at or now,
@@ -150,7 +156,7 @@ def stamped(change: Change) -> Change:
             revision=revision,
         )
     if row:
-        row = row._replace(at=row.at or now, by=row.by or author())
+        row = row._replace(at=row.at or now, by=author())
     return replace(change, after=after, row=row, revision=revision)
 
 
@@ -161,6 +167,19 @@ def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
     return replace(edit, after=after, row=row)
 
 
+def kind_of(edit: Change) -> str:
+    """Return what an edit does to its entry, one of EDITS."""
+    if state_of(edit.after) in STATES_IN_DOUBT:
+        return IN_DOUBT
+    if edit.before == edit.after:
+        return "unchanged"
+    if edit.before is None:
+        return "adopted"
+    if edit.before.state == DONE:
+        return "corrected" if edit.after else "forgotten"
+    return "settled_present" if edit.after else "settled_absent"
+
+
 def state_of(entry: Entry | None) -> str:
     """Return the state of an entry, as the history has it."""
     return entry.state if entry else ABSENT
@@ -168,4 +187,4 @@ def state_of(entry: Entry | None) -> str:
 
 def is_running(entry: Entry | None) -> bool:
     """Return whether another task may be sending a request for an entry."""
-    return entry is not None and entry.state == INTENT and entry.lease_until > 0
+    return bool(entry and entry.lease_until)

@@ -57,8 +57,8 @@ class Header(NamedTuple):
 class Snapshot(NamedTuple):
     """What a ledger had at one moment."""
 
-    entries: dict[str, Entry]  # by name
-    last_rows: dict[str, int]  # the number of the last row of each name in the history
+    entries: dict[Key, Entry]
+    last_rows: dict[Key, int]  # the number of the last row of each asset in the history
     serial: Serial
 
 
@@ -125,12 +125,12 @@ class Ledger:
                 " new URL, run infrastructure.services.ledger_move with to_base_url"
             )
 
-    def find(self, resource: str, names: Iterable[str], with_rows: bool = False) -> Snapshot:
+    def find(self, keys: Iterable[Key], with_rows: bool = False) -> Snapshot:
         """Return the entries of several assets as of one moment.
 
         `with_rows`: also the last rows of the history, which a plan names.
         """
-        chunks = _chunks(resource, names)
+        chunks = _chunks(keys)
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
@@ -138,8 +138,9 @@ class Ledger:
         number, revision, is_there = serials[0] if serials else (*Serial(), False)
         self.went_back |= self._serial != Serial() and not is_there
         self._serial = Serial(number, revision)
-        entries = {row[1]: self._entry(row) for row in chain(*found[: len(chunks)])}
-        return Snapshot(entries, dict(chain(*found[len(chunks) :])), self._serial)
+        entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
+        last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
+        return Snapshot(entries, last_rows, self._serial)
 
     def entries(self, conditions: str, values: Sequence[Value]) -> Iterator[tuple[Key, Entry]]:
         """Yield the entries that meet conditions (SQL), sorted by key; some are read at a time."""
@@ -153,14 +154,12 @@ class Ledger:
             if not rows:
                 return
 
-    def history(self, resource: str, names: Iterable[str]) -> dict[str, list[HistoryRow]]:
-        """Return the history of several assets, oldest first, by name."""
-        found: dict[str, list[HistoryRow]] = defaultdict(list)
-        chunks = _chunks(resource, names)
-        for row in chain(
-            *self._snapshot([(sql.HISTORY_ROWS.format(among), values) for among, values in chunks])
-        ):
-            found[row[1]].append(HistoryRow(*row[2:]))
+    def history(self, keys: Iterable[Key]) -> dict[Key, list[HistoryRow]]:
+        """Return the history of several assets, oldest first."""
+        found: dict[Key, list[HistoryRow]] = {key: [] for key in keys}
+        statements = [(sql.HISTORY_ROWS.format(among), values) for among, values in _chunks(found)]
+        for row in chain(*self._snapshot(statements)):
+            found[Key(*row[:2])].append(HistoryRow(*row[2:]))
         return found
 
     def counts(self, conditions: str, values: Sequence[Value]) -> list[Row]:
@@ -168,15 +167,11 @@ class Ledger:
 
         The oldest by began_at. Those whose lease runs do not count.
         """
-        (rows,) = self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])
-        for state, _number, _oldest in rows:
-            if state not in STATES:
-                raise self._odd("an entry", state)
-        return rows
+        return self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])[0]
 
     def serial(self) -> Serial:
         """Return the last row of the history."""
-        return self.find("", []).serial
+        return self.find([]).serial
 
     def has_row(self, serial: Serial) -> bool:
         """Return whether the history has a row that it once had."""
@@ -194,53 +189,33 @@ class Ledger:
         # In the order of their keys, so that two lists do not wait for each other.
         ordered = sorted(changes, key=lambda change: change.key)
         statements = [
-            *map(self._entry_statement, ordered),
-            *(_row_statement(change, change.row) for change in ordered if change.row),
+            *(sql.written(change, self.header.base_url) for change in ordered),
+            *(sql.recorded(change, change.row) for change in ordered if change.row),
         ]
         kind = max(change.kind for change in changes)
         with self._alone:
-            counts, is_repeated = self._tried(partial(self.database.write, statements, kind))
-        left = iter(counts)
-        effects = {change.key: next(left) > 0 for change in ordered}
-        for change in ordered if is_repeated else ():
-            # The first attempt had an effect if it has left its revision; a deletion or an edit, of
-            # which all or none take effect, if it has left its row.
-            is_written = bool(change.row) and next(left) == 0
-            if change.after and change.kind is not Write.EDIT:
-                written = (sql.IS_WRITTEN, (*change.key, change.revision))
-                is_written = bool(self._snapshot([written])[0])
-            effects[change.key] |= is_written
+            counts = iter(self._tried(partial(self.database.write, statements, kind)))
+            effects = {change.key: next(counts) > 0 for change in ordered}
+            for change in ordered:
+                # An attempt whose answer was lost had an effect if it has left its revision; a
+                # deletion or an edit, of which all or none take effect, if it has left its row.
+                is_written = bool(change.row) and next(counts) == 0
+                if change.after and change.kind is not Write.EDIT and not effects[change.key]:
+                    written = (sql.IS_WRITTEN, (*change.key, change.revision))
+                    is_written = bool(self._tried(partial(self.database.read, [written]))[0])
+                effects[change.key] |= is_written
         return [effects[change.key] for change in changes]
 
-    def _tried(self, act: Callable[[], _Answer]) -> tuple[_Answer, bool]:
-        """Return the answer of the database, and whether it was asked again while it was away."""
+    def _tried(self, act: Callable[[], _Answer]) -> _Answer:
+        """Return the answer of the database, which is asked again while it is away."""
         until = time.monotonic() + self.database.tried_for
-        is_repeated = False
         while True:
             try:
-                return act(), is_repeated
+                return act()
             except LedgerAway:
                 if time.monotonic() > until:
                     raise
-            is_repeated = True
             self.sleep(_PAUSE)
-
-    def _entry_statement(self, change: Change) -> Statement:
-        """Return the statement that writes an entry if it is still as it was read."""
-        limit = sql.NO_LIMIT if change.approved_row is None else change.approved_row
-        guard = (self.header.base_url, *change.key, limit)
-        if change.before is None:
-            return sql.INSERT, (*change.key, *sql.entry_values(change), *guard)
-        values: tuple[Value, ...] = (*change.key, change.before.revision)
-        if change.kind is Write.RENEWAL:
-            return sql.RENEW, (change.revision, change.lease_seconds, *values)
-        condition = sql.IS_READ
-        if change.kind is not Write.OUTCOME:
-            condition = sql.IS_FREE
-            values += guard
-        if change.after is None:
-            return f"{sql.DELETE} {condition}", values
-        return f"{sql.UPDATE} {condition}", (*sql.entry_values(change), *values)
 
     def _snapshot(self, statements: list[Statement]) -> list[list[Row]]:
         """Return the rows of statements as of one moment, with the header; none without tables."""
@@ -248,7 +223,7 @@ class Ledger:
             if not self.database.has_tables():
                 return [[] for _statement in statements]
             read = partial(self.database.read, [(sql.READ_LEDGER, ()), *statements])
-            (headers, *found), _is_repeated = self._tried(read)
+            headers, *found = self._tried(read)
         schema = headers[0][1] if headers else None
         if schema != sql.SCHEMA:
             raise LedgerError(
@@ -263,39 +238,30 @@ class Ledger:
 
     def _entry(self, row: Row) -> Entry:
         """Return the entry in a row of sql.ENTRIES."""
-        _resource, name, state, sent, asset, began_at, changed_at, by, run, revision, until = row
+        _resource, name, state, sent, asset, *others = row
         try:
             values = json.loads(sent), json.loads(asset)
         except (ValueError, RecursionError):
             state = "unreadable"
         if state not in STATES:
-            raise self._odd(f"the entry of {printable(name)}", state)
-        return Entry(state, *values, began_at, changed_at, by, run, revision, until)
-
-    def _odd(self, entry: str, state: str) -> LedgerError:
-        """Return the error for an entry, in words, with a state that there is not."""
-        return LedgerError(
-            f"{self.where}: {entry} is {printable(state)}, so something else wrote it. Restore the"
-            " ledger from a backup, or correct the entry"
-        )
+            raise LedgerError(
+                f"{self.where}: the entry of {printable(name)} is {printable(state)}, so something"
+                " else wrote it. Restore the ledger from a backup, or correct the entry"
+            )
+        return Entry(state, *values, *others)
 
     def close(self) -> None:
         """Close the connection."""
         self.database.close()
 
 
-def _row_statement(change: Change, row: HistoryRow) -> Statement:
-    """Return the statement that adds a row; that of an adoption needs its entry, others do not."""
-    values = sql.record_values(change.key, row, change.revision)
-    if change.kind is not Write.BEGIN:
-        return sql.RECORD, values
-    return f"{sql.RECORD} AND EXISTS ({sql.IS_WRITTEN})", (*values, *change.key, change.revision)
-
-
-def _chunks(resource: str, names: Iterable[str]) -> list[tuple[str, tuple[Value, ...]]]:
-    """Return conditions on names, some names at a time, and their values."""
-    names = list(names)
+def _chunks(keys: Iterable[Key]) -> list[Statement]:
+    """Return conditions on keys, some at a time, and their values."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for resource, name in keys:
+        names[resource].append(name)
     return [
         (f"resource = ? AND name IN ({', '.join('?' * len(some))})", (resource, *some))
-        for some in (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
+        for resource, among in names.items()
+        for some in (among[start : start + _AT_ONCE] for start in range(0, len(among), _AT_ONCE))
     ]

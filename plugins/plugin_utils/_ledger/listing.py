@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-from typing import Callable
 
 from ...module_utils._errors import NOT_SENT, InvalidInput
 from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
@@ -43,15 +42,12 @@ _PLAIN = re.compile(
 )
 
 
-def list_entries(
-    ledger: Ledger, params: Params, keep: Callable[[Params], Params] = dict
-) -> Returned:
+def list_entries(ledger: Ledger, params: Params) -> Returned:
     """Return the result of ledger_info: the entries that match the filters, or a summary of them.
 
-    `keep`: makes of each entry what is kept of it. Raises LedgerError, or InvalidInput for an option
-    that needs the entries of a summary.
+    Of the entries for a file or a table only their rows. Raises LedgerError.
     """
-    found = _summary(ledger, params) if params["summary"] else _listing(ledger, params, keep)
+    found = _summary(ledger, params) if params["summary"] else _listing(ledger, params)
     return dict(
         changed=False,
         outcome=NOT_SENT,
@@ -64,11 +60,11 @@ def list_entries(
     )
 
 
-def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -> Returned:
+def _listing(ledger: Ledger, params: Params) -> Returned:
     """Return the entries that match the filters, and how many there are by state."""
     name = re.compile("|".join(map(fnmatch.translate, params["names"] or ["*"])))
     counts = dict.fromkeys(STATES, 0)
-    entries = []
+    entries: dict[Key, Params] = {}
     in_flight = []
     in_doubt = []
     for key, entry in ledger.entries(*_conditions(params)):
@@ -82,16 +78,11 @@ def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -
         if entry.state in STATES_IN_DOUBT:
             in_doubt.append(entry.began_at)
             listed["settle"] = settling(ledger.shown, key, entry)
-        entries.append(keep(listed))
-    for resource in RESOURCES.values() if params["history"] else ():
-        named = {
-            entry[resource.key]: entry for entry in entries if entry["resource"] == resource.name
-        }
-        rows = ledger.history(resource.name, named)
-        for name, listed in named.items():
-            listed["history"] = [row._asdict() for row in rows[name]]
+        entries[key] = row_of(listed) if params["file"] or params["table"] else listed
+    for key, rows in ledger.history(entries if params["history"] else ()).items():
+        entries[key]["history"] = [row._asdict() for row in rows]
     return dict(
-        entries=entries,
+        entries=[*entries.values()],
         counts=counts,
         in_flight=in_flight,
         oldest_in_doubt=min(in_doubt, default=None),
@@ -100,11 +91,6 @@ def _listing(ledger: Ledger, params: Params, keep: Callable[[Params], Params]) -
 
 def _summary(ledger: Ledger, params: Params) -> Returned:
     """Return how many entries match the filters by state, as the database counts them."""
-    needed = [name for name in ("names", "history", "file", "table") if params[name]]
-    if needed:
-        raise InvalidInput(
-            "summary", f"counts entries without reading them: leave out {' and '.join(needed)}"
-        )
     counts = dict.fromkeys(STATES, 0)
     in_doubt = []
     for state, number, oldest in ledger.counts(*_conditions(params)):
@@ -116,11 +102,12 @@ def _summary(ledger: Ledger, params: Params) -> Returned:
 
 def _conditions(params: Params) -> tuple[str, list[str]]:
     """Return the SQL conditions of the filters, and their values."""
-    states = set(params["states"] or ())
-    wanted = states - {IN_DOUBT} | (set(STATES_IN_DOUBT) if IN_DOUBT in states else set())
+    states = {*(params["states"] or ())}
+    if IN_DOUBT in states:  # which no entry has
+        states.update(STATES_IN_DOUBT)
     conditions = {
         "resource = ?": [params["resource"]],
-        f"state IN ({', '.join('?' * len(wanted))})": sorted(wanted),
+        f"state IN ({', '.join('?' * len(states))})": sorted(states),
         "run = ?": [params["run"]],
         "changed_at >= ?": [params["changed_since"]],
     }
@@ -195,9 +182,7 @@ def settling(shown: str, key: Key, entry: Entry) -> list[str]:
 
 
 def require_new_file(file: str) -> None:
-    """Raise InvalidInput for a file of another kind, or one that people may have filled in."""
-    if not file.endswith(".csv"):
-        raise InvalidInput("file", f"{printable(file)} must end in .csv")
+    """Raise InvalidInput for a file that people may have filled in."""
     if os.path.lexists(file) and (not os.path.isfile(file) or os.path.getsize(file)):
         raise InvalidInput(
             "file",

@@ -17,7 +17,6 @@ from typing import Any
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._task.options import LEDGER_VARIABLE
-from . import postgresql, sqlite
 from .entries import Serial
 from .ledger import Database, Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
@@ -28,27 +27,24 @@ from .sqlite import SqliteDatabase, identity, require_same_file
 _ledgers: dict[tuple[int, str, str], Ledger] = {}
 
 
-def open_ledger(
-    given: str, base_url: str, read_only: bool, is_moving: bool, forbids: str, files: Any
-) -> Ledger:
+def open_ledger(given: str, base_url: str, read_only: bool, forbids: str, files: Any) -> Ledger:
     """Open the ledger of an option, or reuse it; raise ServicesError.
 
-    `base_url`, `read_only`, `is_moving`: as in Ledger; one that is moving is opened anew, and the
-    caller closes it. One that did not exist is opened anew, because others may have created it.
-    `forbids`: the option that forbids to create it, ''; `files`: reads and writes which file a run
-    uses where.
+    `base_url`, `read_only`: as in Ledger. One that did not exist is opened anew, because others may
+    have created it. `forbids`: the option that forbids to create it, ''; `files`: reads and writes
+    which file a run uses where.
     """
     location = checked_location(given)
     key = (os.getpid(), location, base_url)
-    kept = None if is_moving else _ledgers.get(key)
-    if kept and kept.header.state:
-        return kept
+    kept = _ledgers.get(key)
     if kept:
+        if kept.header.state:
+            return kept
         kept.close()
     file = files.read(location)
     if file:
         require_same_file(location, tuple(file))
-    ledger = Ledger(open_database(location), base_url, read_only or bool(forbids), is_moving)
+    ledger = Ledger(open_database(location), base_url, read_only or bool(forbids))
     if ledger.is_new and forbids:
         ledger.close()
         raise InvalidInput(
@@ -58,8 +54,7 @@ def open_ledger(
         )
     if not file:  # this task may have created it
         files.write(location, identity(location))
-    if not is_moving:
-        _ledgers[key] = ledger
+    _ledgers[key] = ledger
     return ledger
 
 
@@ -97,14 +92,11 @@ def playbook_command(shown: str, playbook: str) -> str:
     return f"{LEDGER_VARIABLE}={shlex.quote(shown)} {command}" if shown else command
 
 
-def open_database(location: str, now: str = "") -> Database:
-    """Open the database at a checked location, which it does not create; raise ServicesError.
-
-    `now`: the SQL of another clock than the database's, in seconds since 1970.
-    """
+def open_database(location: str) -> Database:
+    """Open the database at a checked location, which it does not create; raise ServicesError."""
     if location.startswith(POSTGRESQL):
-        return PostgresDatabase(location, now or postgresql.NOW)
-    return SqliteDatabase(location, now or sqlite.NOW)
+        return PostgresDatabase(location)
+    return SqliteDatabase(location)
 
 
 def last_seen(home: str, ledger_id: str) -> Serial:
@@ -113,16 +105,13 @@ def last_seen(home: str, ledger_id: str) -> Serial:
     `home`: the directory of Ansible for this user.
     """
     try:
-        number, revision = _note(home, ledger_id).read_text("ascii").split()
-        return Serial(int(number), int(revision))
-    except (OSError, ValueError):
+        return Serial(*map(int, _note(home, ledger_id).read_text("ascii").split()))
+    except (OSError, ValueError, TypeError):
         return Serial()
 
 
 def note_seen(home: str, ledger_id: str, serial: Serial) -> None:
     """Note the last row of a ledger; a note that cannot be written is not missed until a restore."""
-    if serial == Serial():
-        return
     note = _note(home, ledger_id)
     with suppress(OSError):
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -16,9 +16,7 @@ Each step is safe to repeat, and running the move again completes it. Nothing is
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import chain
-from typing import Callable
 
 from ...module_utils._errors import NOT_SENT, listing
 from ...module_utils._result import Returned
@@ -29,31 +27,19 @@ from .ledger import Header, Ledger
 from .sql import Statement
 
 
-def move_ledger(
-    source: Ledger,
-    open_target: Callable[[], Ledger],
-    check_mode: bool,
-    is_older: bool = False,
-) -> Returned:
+def move_ledger(source: Ledger, target: Ledger, check_mode: bool) -> Returned:
     """Move a ledger and return the result of ledger_move; raise LedgerError.
 
-    `source`, `open_target`: in any state; `is_older`: whether the source lacks rows that were seen
-    since.
+    `source`, `target`: in any state.
     """
-    with closing(open_target()) as target:
-        is_complete = _require_possible(source, target)
-        if is_older and source.header.state == sql.MOVED and not is_complete:
-            raise LedgerError(
-                f"{source.where} lacks rows that this controller has seen since, so the move was"
-                " not completed from it"
-            )
-        if not (is_complete or check_mode):
-            # Each step has no effect where it was taken before.
-            target.create(Header(source.header.ledger_id, "", sql.FILLING, source.where))
-            target.refresh()
-            if not _require_possible(source, target):
-                _close(source, target.where)
-                _fill(source, target)
+    is_complete = _is_complete(source, target)
+    if not (is_complete or check_mode):
+        # Each step has no effect where it was taken before.
+        target.create(Header(source.header.ledger_id, "", sql.FILLING, source.where))
+        target.refresh()
+        if not _is_complete(source, target):
+            _close(source, target.where)
+            _fill(source, target)
     return _result(source, not is_complete, to=target.where)
 
 
@@ -70,34 +56,32 @@ def set_base_url(ledger: Ledger, url: str, check_mode: bool) -> Returned:
 
 
 def _result(ledger: Ledger, changed: bool, **more: str) -> Returned:
-    counts = [(sql.COUNT.format(table), ()) for table in (sql.ENTRY, sql.HISTORY)]
-    ((entries,),), ((history,),) = ledger.database.read(counts)
     return dict(
         changed=changed,
         outcome=NOT_SENT,
-        counts={"entries": entries, "history": history},
         ledger=ledger.where,
         ledger_id=ledger.header.ledger_id,
         **more,
     )
 
 
-def _require_possible(source: Ledger, target: Ledger) -> bool:
+def _is_complete(source: Ledger, target: Ledger) -> bool:
     """Return whether the move is complete; raise LedgerError if it is not possible."""
     source.refresh()  # another task may have completed the move since
     here, there = source.header, target.header
-    is_same = here.ledger_id == there.ledger_id
-    if here.state == sql.FILLING or (here.state == sql.MOVED and here.place != target.where):
+    is_closed = here.state == sql.MOVED and here.place == target.where
+    if not is_closed:
         source.require_usable()
+    is_same = here.ledger_id == there.ledger_id
     if there.state and not (is_same and there.state == sql.FILLING):
-        if is_same and here.state == sql.MOVED:
-            target.require_usable()
+        target.require_usable()
+        if is_same and is_closed:
             return True
-        problem = "is a ledger already, and ledgers are not merged"
-        if there.state == sql.FILLING:
-            problem = f"is reserved for the ledger {there.place}"
-        raise LedgerError(f"{target.where} {problem}. Give a place where there is no ledger")
-    if here.state == sql.IN_USE:
+        raise LedgerError(
+            f"{target.where} is a ledger already, and ledgers are not merged. Give a place where"
+            " there is no ledger"
+        )
+    if not is_closed:
         _require_no_intent(source)
     return False
 

@@ -19,7 +19,7 @@ import threading
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from ...module_utils._errors import ServicesError
 from ...module_utils._secrets import is_credential_name, printable
@@ -30,9 +30,7 @@ from .sql import Row, Statement, Value
 if TYPE_CHECKING:
     import psycopg
 
-NOW = "CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) AS BIGINT)"
 POSTGRESQL = ("postgresql://", "postgres://")
-Parameters = Dict[str, str]
 # What comes into host, port or database from an unescaped `/ @ # ?` in the password.
 _WRONG = re.compile(r"[@#?%\s]")
 _NOT_A_URL = (
@@ -54,10 +52,9 @@ _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY{_SETTINGS}"
 _LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
 _HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
-# SQLSTATEs, or how they begin: no connection, too many, shut down, a standby.
-_STANDBY = "25006"
-_AWAY = ("08", "53", "57P", _STANDBY)
-_DEADLOCK = "40P01"
+# SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby, a
+# deadlock.
+_AWAY = ("08", "53", "57P", "0A000", "40P01")
 
 
 class PostgresDatabase:
@@ -67,27 +64,25 @@ class PostgresDatabase:
     `shown`: the ledger in commands, '' if its URL has a password.
     """
 
+    # The SQL of the clock, in seconds since 1970.
+    now = "CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) AS BIGINT)"
     # Lets the next row of the history follow rows that were copied; '' if it does so anyway.
     continue_numbers = (
         f"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('{sql.HISTORY}', 'number'),"
         f" pg_catalog.max(number)) FROM {sql.HISTORY}"
     )
+    _has_tables = False
+    _is_hanging = False
     tried_for = 10.0  # seconds for which a write is tried again while the database is away
 
-    def __init__(self, url: str, now: str = NOW) -> None:
-        """Connect to a postgresql:// URL; raise LedgerError, or ServicesError without psycopg.
-
-        `now`: the SQL of the clock, in seconds since 1970.
-        """
+    def __init__(self, url: str) -> None:
+        """Connect to a postgresql:// URL; raise LedgerError, or ServicesError without psycopg."""
         self._psycopg = psycopg_library()
         self._errors = (self._psycopg.Error, UnicodeError)
         self._asked = parsed_url(url)
         self.where = described(self._asked)
         has_secret = any(value and is_credential_name(name) for name, value in self._asked.items())
         self.shown = "" if has_secret else url
-        self._now = now
-        self._has_tables = False
-        self._is_hanging = False
         with self._translated():
             self._connect()
         self.where += f", schema {self._schema}"
@@ -99,7 +94,7 @@ class PostgresDatabase:
             self._has_tables = found is not None
         return self._has_tables
 
-    def create(self, statements: Iterable[Statement]) -> None:
+    def create(self, statements: list[Statement]) -> None:
         """Create the tables in one transaction; no effect if another process was first."""
         try:
             self.write(statements, Write.BEGIN)
@@ -111,18 +106,17 @@ class PostgresDatabase:
         """Close the connection."""
         self._connection.close()
 
-    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
+    def read(self, statements: list[Statement]) -> list[list[Row]]:
         """Return the rows of statements, which read one snapshot."""
-        return [cursor.fetchall() for cursor in self._executed(_BEGIN_READING, [*statements])]
+        return [cursor.fetchall() for cursor in self._executed(_BEGIN_READING, statements)]
 
-    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
+    def write(self, statements: list[Statement], kind: Write) -> list[int]:
         """Execute statements in one transaction; return how many rows each of them changed.
 
         Write.EDIT has no effect if one of them changes no row. Raises LedgerAway if the transaction
         may have been committed all the same.
         """
-        # The statements are made before the transaction begins: they may read another ledger.
-        cursors = self._executed(_BEGIN, [*statements], kind is Write.EDIT)
+        cursors = self._executed(_BEGIN, statements, kind is Write.EDIT)
         return [cursor.rowcount for cursor in cursors]
 
     def _executed(
@@ -152,7 +146,7 @@ class PostgresDatabase:
         return cursors
 
     def _execute(self, statement: str, values: Sequence[Value]) -> psycopg.Cursor[Row]:
-        return self._connection.execute(_postgresql(statement, self._schema, self._now), values)
+        return self._connection.execute(_postgresql(statement, self._schema, self.now), values)
 
     def _connect(self) -> None:
         """Connect, and find the schema; raise LedgerError or an error of psycopg."""
@@ -213,11 +207,8 @@ class PostgresDatabase:
         problem = f"{self.where}: {printable(lines[0])}"
         # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
-        if sqlstate == _STANDBY:
-            host = printable(self._connection.info.host)
-            return LedgerAway(f"{self.where}: {host} is a standby that is read only")
         is_away = not sqlstate and isinstance(error, self._psycopg.OperationalError)
-        if is_away or sqlstate == _DEADLOCK or sqlstate.startswith(_AWAY):
+        if is_away or sqlstate.startswith(_AWAY):
             return LedgerAway(problem)
         return LedgerError(problem)
 
@@ -245,7 +236,7 @@ def psycopg_library() -> ModuleType:
     return psycopg
 
 
-def parsed_url(url: str) -> Parameters:
+def parsed_url(url: str) -> dict[str, str]:
     """Return the URL as libpq parses it; raise LedgerError, which quotes no password."""
     psycopg = psycopg_library()
     try:
@@ -259,7 +250,7 @@ def parsed_url(url: str) -> Parameters:
     return asked
 
 
-def described(asked: Parameters) -> str:
+def described(asked: dict[str, str]) -> str:
     """Return host, port and database of a ledger, without user and password."""
     port = f":{asked['port']}" if "port" in asked else ""
     return f"postgresql://{asked.get('host', '')}{port}/{asked.get('dbname', '')}"

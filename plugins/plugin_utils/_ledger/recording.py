@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Callable, Mapping
@@ -27,15 +26,14 @@ from ...module_utils._resources.planning import Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
 from ...module_utils._task.task import Unrecorded
-from .checks import taken_ids
 from .commits import Commits
-from .editing import entry_after
+from .editing import entry_after, taken_ids
 from .entries import (
     ABSENT,
     AFTER,
     DONE,
     INTENT,
-    MAY_EXIST,
+    NO_LIMIT,
     STATES_IN_DOUBT,
     Change,
     Entry,
@@ -95,10 +93,8 @@ class Intent(Lease):
     def renew(self, wait: float) -> None:
         """Extend the lease for a wait in seconds and one attempt; raise ServicesError."""
         seconds = round(wait + self.task.settings.timeout + MARGIN)
-        before = self.change.after
-        change = stamped(
-            replace(self.change, kind=Write.RENEWAL, before=before, lease_seconds=seconds)
-        )
+        key, entry = self.change.key, self.change.after
+        change = stamped(Change(Write.RENEWAL, key, entry, entry, lease_seconds=seconds))
         since = self._recording.clocks()  # before the statement is handed over
         if not self._recording.commits.write(change):
             raise ServicesError("another task changed its entry in the ledger")
@@ -125,7 +121,8 @@ class Recording(Unrecorded):
         self.commits = Commits(ledger)
         self.clocks: Callable[[], Clocks] = read_clocks
         self.serial = Serial()  # when the tasks were planned
-        self._recorded: list[Change] = []  # outcomes of requests that may have had an effect
+        # The outcomes of requests that may have had an effect.
+        self._recorded: dict[Key, Change] = {}
         self._secrets = secrets
         self._run = run
         self._approved_rows = approved_rows
@@ -134,35 +131,29 @@ class Recording(Unrecorded):
 
     def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
         """Wait for running leases, then return the tasks, each with its plan or its error."""
-        if not tasks:
-            return []
-        resource = tasks[0].operation.resource.name
-        names = [task.key for task in tasks]
+        keys = [key_of(task) for task in tasks]
         for look in count():
-            found = self.ledger.find(resource, names, for_approval)
-            running = {
-                name: found.entries[name] for name in names if is_running(found.entries.get(name))
-            }
+            found = self.ledger.find(keys, for_approval)
+            running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
             if not running:
                 break
             if look == _SILENT:
                 self._show(_waiting_line(running))
             self._pause(_LOOK)
         self.serial = found.serial
-        planned = {key_of(task): self._plan(task, found) for task in tasks}
+        planned = {key: self._plan(task, key, found) for key, task in zip(keys, tasks)}
         adopted = {
             key: task.plan.adopted
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
+        for key, problem in taken_ids(self.ledger, adopted).items():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]
 
-    def _plan(self, task: Task, found: Snapshot) -> Task:
+    def _plan(self, task: Task, key: Key, found: Snapshot) -> Task:
         """Return a task with its plan, or with the error that forbids it."""
-        key = task.key
         entry = found.entries.get(key)
         task = replace(task, entry=entry, last_row=found.last_rows.get(key, 0))
         creates, identifier = task.operation.creates, task.id
@@ -185,8 +176,7 @@ class Recording(Unrecorded):
         try:
             adopted = entry_after(key_of(task), task.entry, present, self._secrets)
         except InvalidInput as error:
-            option = {"asset": "id"}.get(error.option, error.option.replace("asset.", ""))
-            return replace(task, error=InvalidInput(option, error.problem))
+            return replace(task, error=InvalidInput("id", error.problem))
         return replace(task, plan=Plan(body, adopted.asset if adopted else {}, adopted=adopted))
 
     def adopt(self, task: Task) -> None:
@@ -216,7 +206,7 @@ class Recording(Unrecorded):
     def _begin(self, task: Task, change: Change) -> Change:
         """Write the first change of a task, and return it as it was written."""
         approved = self._approved_rows
-        limit = None if approved is None else approved.get(task.key, 0)
+        limit = NO_LIMIT if approved is None else approved.get(task.key, 0)
         change = stamped(replace(change, approved_row=limit))
         if not self.commits.write(change):
             self.ledger.refresh()  # raises if the ledger has moved
@@ -233,42 +223,44 @@ class Recording(Unrecorded):
         if not has_ended and result.outcome != NOT_SENT:
             return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
-        may_exist = result.outcome in MAY_EXIST and change.after is not None
+        may_exist = result.outcome in (ACCEPTED, UNKNOWN) and change.after is not None
         try:
-            is_as_begun = self.commits.write(change)
-            is_recorded = is_as_begun or not may_exist or self._write_anew(change)
+            is_as_begun = self._record(change, may_exist)
         except LedgerError as error:
-            return self._unrecorded(result, error.problem, task)
-        if not is_recorded:
-            return self._unrecorded(result, "another task changed its entry meanwhile", task)
+            text = (
+                f"The outcome is {result.outcome}, but it could not be recorded: {error.problem}."
+                " Before you run it again, settle its entry with"
+                " infrastructure.services.ledger_entry."
+            )
+            msg = result.msg._replace(asset=task.asset).then(text)
+            return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
         if may_exist:
-            self._recorded.append(change)
+            self._recorded[change.key] = change
             if not is_as_begun:
                 result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self.with_next_step(result, task, state_of(change.after))
 
-    def _write_anew(self, change: Change) -> bool:
-        """Write the outcome of a request whose entry is gone."""
-        return self.commits.write(replace(change, before=None))
+    def _record(self, change: Change, may_exist: bool) -> bool:
+        """Write an outcome, and anew where its entry is gone; return whether it was there."""
+        is_as_begun = self.commits.write(change)
+        if may_exist and not is_as_begun and not self.commits.write(replace(change, before=None)):
+            raise LedgerError("another task changed its entry meanwhile")
+        return is_as_begun
 
     def recover(self) -> str:
         """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
 
-        A server that took over may lack what the other one had confirmed.
+        A server that took over may lack what the other one had confirmed: an outcome, or the whole
+        entry. What another task has changed since is left.
         """
-        names = [change.key.name for change in self._recorded]
-        resource = self._recorded[0].key.resource if names else ""
-        found = self.ledger.find(resource, names).entries
-        lost = []
-        for change in self._recorded:
-            name = change.key.name
-            if name not in found:
-                self._write_anew(change)
-            elif change.before and found[name].revision == change.before.revision:
-                self.commits.write(change)  # only its outcome was lost
-            else:
-                continue
-            lost.append(printable(name))
+        recorded = dict(self._recorded)  # threads may be adding some
+        found = self.ledger.find(recorded).entries
+        lost = [
+            printable(key.name)
+            for key, change in recorded.items()
+            if not (key in found and found[key].revision == change.revision)
+            and (self.commits.write(change) or self.commits.write(replace(change, before=None)))
+        ]
         if not lost:
             return ""
         return (
@@ -279,9 +271,10 @@ class Recording(Unrecorded):
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
         key = key_of(task)
-        rows: list[HistoryRow] = []
-        with suppress(LedgerError):  # the outcome is recorded
-            rows = self.ledger.history(key.resource, [key.name])[key.name]
+        try:
+            rows = self.ledger.history([key])[key]
+        except LedgerError:  # the outcome is recorded
+            rows = []
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]
         why = "the ledger went back in time, as after a restored backup"
         if edits:
@@ -289,15 +282,6 @@ class Recording(Unrecorded):
         return Message(
             f"its entry was gone when the request ended, and was recorded anew: {why}.", task.asset
         )
-
-    def _unrecorded(self, result: Result, problem: str, task: Task) -> Result:
-        """Return a result as the failure to record it, with all its other keys."""
-        text = (
-            f"The outcome is {result.outcome}, but it could not be recorded: {problem}. Before you"
-            " run it again, settle its entry with infrastructure.services.ledger_entry."
-        )
-        msg = result.msg._replace(asset=task.asset).then(text)
-        return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
 
     def with_next_step(self, result: Result, task: Task, state: str) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
@@ -335,16 +319,12 @@ def _waiting_line(running: Mapping[str, Entry]) -> str:
 
 def _ending(intent: Intent, result: Result) -> Change:
     """Return the change that ends an attempt, with its history row."""
-    begun = intent.change
-    original = intent.task.entry
-    entry = begun.after
-    asset = result.asset
-    state = AFTER.get((result.outcome, asset is not None), UNKNOWN)
-    after = original and original._replace(lease_until=0)
+    begun, original = intent.change, intent.task.entry
+    state = AFTER.get((result.outcome, result.asset is not None), UNKNOWN)
+    entry, after = begun.after, original
     if state and entry:
-        after = entry._replace(state=state, changed_at="")
-        if asset is not None:
-            after = after._replace(asset=without_placeholders(asset))
+        asset = entry.asset if result.asset is None else without_placeholders(result.asset)
+        after = entry._replace(state=state, asset=asset, changed_at="")
     if intent.task.operation.removes and state == DONE:
         after = None
     row = HistoryRow(

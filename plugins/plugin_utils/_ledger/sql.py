@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any, Sequence, Tuple, Union
 
-from .entries import Change, HistoryRow, Key
+from .entries import Change, HistoryRow, Write
 
 Value = Union[str, int, float, None]
 # SQL, and the values in place of its `?`.
@@ -27,7 +27,6 @@ LEDGER = "infrastructure_services_ledger"
 ENTRY = "infrastructure_services_entry"
 HISTORY = "infrastructure_services_history"
 TABLES = (LEDGER, ENTRY, HISTORY)
-NO_LIMIT = 2**63 - 1  # of row numbers
 
 _KEY = "resource, name"
 CREATE = (
@@ -68,7 +67,7 @@ ENTRIES = f"SELECT {_READ} FROM {ENTRY} WHERE {{}} ORDER BY {_KEY}"
 SOME_ENTRIES = ENTRIES.format(f"{{}} AND ({_KEY}) > (?, ?)") + " LIMIT 1000"
 _HISTORY = 'from_state, to_state, at, "by", run, outcome, status, message, seconds'
 HISTORY_ROWS = f"SELECT {_KEY}, {_HISTORY} FROM {HISTORY} WHERE {{}} ORDER BY number"
-LAST_ROWS = f"SELECT name, max(number) FROM {HISTORY} WHERE {{}} GROUP BY name"
+LAST_ROWS = f"SELECT {_KEY}, max(number) FROM {HISTORY} WHERE {{}} GROUP BY {_KEY}"
 HAS_ROW = f"SELECT 1 FROM {HISTORY} WHERE number = ? AND revision = ?"
 # The last row, and whether an earlier last row is still there.
 SERIAL = f"SELECT number, revision, EXISTS ({HAS_ROW}) FROM {HISTORY} ORDER BY number DESC LIMIT 1"
@@ -85,54 +84,65 @@ _AS_APPROVED = (
     f"NOT EXISTS (SELECT 1 FROM {HISTORY} WHERE resource = ? AND name = ? AND number > ?"
     " AND (outcome = 'accepted' OR (outcome = '' AND to_state = 'done')))"
 )
-IS_READ = "resource = ? AND name = ? AND revision = ?"
-_SET = (
-    "SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
-    ' "by" = ?, run = ?, revision = ?, lease_from = :now, lease_seconds = ?'
-)
+_IS_READ = "resource = ? AND name = ? AND revision = ?"
 INSERT = (
     f"INSERT INTO {ENTRY} ({_KEY}, {_COLUMNS}, lease_from, lease_seconds)"
     f" SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), :now, CAST(? AS BIGINT)"
     f" WHERE {_OF_SERVICE} AND {_AS_APPROVED} ON CONFLICT ({_KEY}) DO NOTHING"
 )
-IS_FREE = f"{IS_READ} AND NOT ({_RUNNING}) AND {_OF_SERVICE} AND {_AS_APPROVED}"
-UPDATE = f"UPDATE {ENTRY} {_SET} WHERE"
-DELETE = f"DELETE FROM {ENTRY} WHERE"
-RENEW = (
-    f"UPDATE {ENTRY} SET revision = ?, lease_from = :now, lease_seconds = ?"
-    f" WHERE {IS_READ} AND {_RUNNING}"
+UPDATE = (
+    f"UPDATE {ENTRY} SET state = ?, sent = ?, asset = ?, began_at = ?, changed_at = ?,"
+    ' "by" = ?, run = ?, revision = ?, lease_from = :now, lease_seconds = ?'
 )
+DELETE = f"DELETE FROM {ENTRY}"
+_IS_FREE = f"{_IS_READ} AND NOT ({_RUNNING}) AND {_OF_SERVICE} AND {_AS_APPROVED}"
+_BY_OWNER = {Write.OUTCOME: _IS_READ, Write.RENEWAL: f"{_IS_READ} AND {_RUNNING}"}
 # Once: a commit whose answer was lost is repeated.
 RECORD = (
     f"INSERT INTO {HISTORY} ({_KEY}, {_HISTORY}, revision)"
     " SELECT ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ?, CAST(? AS DOUBLE PRECISION),"
-    f" CAST(? AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM {HISTORY} WHERE {IS_READ})"
+    f" CAST(? AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM {HISTORY} WHERE {_IS_READ})"
 )
-IS_WRITTEN = f"SELECT 1 FROM {ENTRY} WHERE {IS_READ}"
+IS_WRITTEN = f"SELECT 1 FROM {ENTRY} WHERE {_IS_READ}"
 
 
-def entry_values(change: Change) -> tuple[Value, ...]:
-    """Return the values of an entry in UPDATE, and after its key in INSERT."""
+def written(change: Change, base_url: str) -> Statement:
+    """Return the statement that writes an entry if it is still as it was read.
+
+    `base_url`: of the service to which the ledger has to belong.
+    """
     entry = change.after
-    if entry is None:
-        raise ValueError("a deletion has no values")
-    return (
-        entry.state,
-        json.dumps(entry.sent),
-        json.dumps(entry.asset),
-        entry.began_at,
-        entry.changed_at,
-        entry.by,
-        entry.run,
-        change.revision,
-        change.lease_seconds,
-    )
+    values: tuple[Value, ...] = ()
+    if entry:
+        values = (
+            entry.state,
+            json.dumps(entry.sent),
+            json.dumps(entry.asset),
+            entry.began_at,
+            entry.changed_at,
+            entry.by,
+            entry.run,
+            change.revision,
+            change.lease_seconds,
+        )
+    guard = (base_url, *change.key, change.approved_row)
+    if change.before is None:
+        return INSERT, (*change.key, *values, *guard)
+    values += (*change.key, change.before.revision)
+    condition = _BY_OWNER.get(change.kind, _IS_FREE)
+    if condition is _IS_FREE:
+        values += guard
+    return f"{UPDATE if entry else DELETE} WHERE {condition}", values
 
 
-def record_values(key: Key, row: HistoryRow, revision: int) -> tuple[Value, ...]:
-    """Return the values of RECORD."""
+def recorded(change: Change, row: HistoryRow) -> Statement:
+    """Return the statement that adds the row of a change; an adoption adds it with its entry only."""
     message = row.message.replace("\0", " ")  # which PostgreSQL cannot store
-    return (*key, *row._replace(message=message), revision, *key, revision)
+    revision = (*change.key, change.revision)
+    values = (*change.key, *row._replace(message=message), change.revision, *revision)
+    if change.kind is not Write.BEGIN:
+        return RECORD, values
+    return f"{RECORD} AND EXISTS ({IS_WRITTEN})", (*values, *revision)
 
 
 # To move a ledger, or to give it the new URL of its service.
@@ -147,7 +157,6 @@ OPEN = (
     f"UPDATE {LEDGER} SET state = '{IN_USE}', base_url = ?, place = ''"
     f" WHERE state = '{FILLING}' AND ledger_id = ?"
 )
-COUNT = "SELECT count(*) FROM {}"
 COPIED = {
     ENTRY: f"{_KEY}, {_COLUMNS}, lease_from, lease_seconds",
     HISTORY: f"number, {_KEY}, {_HISTORY}, revision",

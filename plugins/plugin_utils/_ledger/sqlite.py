@@ -10,14 +10,13 @@ import os
 import sqlite3
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Iterable, Iterator, Tuple
+from typing import Iterator
 from urllib.parse import quote
 
 from . import sql
 from .entries import LedgerError, Write
 from .sql import Row, Statement
 
-NOW = "CAST(strftime('%s', 'now') AS INTEGER)"
 # Seconds to wait for other writers, each of which takes milliseconds.
 _BUSY_TIMEOUT = 60.0
 # UnicodeError: a lone surrogate, which is no UTF-8.
@@ -37,22 +36,17 @@ _OURS = {*sql.TABLES, f"{sql.HISTORY}_of"}
 # Without the tables and indexes of SQLite itself.
 _SCHEMA = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
 
-Identity = Tuple[int, int]
-
 
 class SqliteDatabase:
     """One connection to the file; attributes and methods are those of PostgresDatabase."""
 
+    now = "CAST(strftime('%s', 'now') AS INTEGER)"
     continue_numbers = ""
     tried_for = 0.0  # seconds: SQLite rolls back what it does not commit
 
-    def __init__(self, path: str, now: str = NOW) -> None:
-        """Open the file at an absolute path, if there is one; raise LedgerError.
-
-        `now`: the SQL of the clock, in seconds since 1970.
-        """
+    def __init__(self, path: str) -> None:
+        """Open the file at an absolute path, if there is one; raise LedgerError."""
         self.where = self.shown = path
-        self._now = now
         self._is_durable: bool | None = None
         self._tables: set[str] = set()
         with self._translated():
@@ -63,7 +57,10 @@ class SqliteDatabase:
             self._open()
 
     def _open(self) -> None:
-        """Connect to the file; to an empty database in place of one that does not exist."""
+        """Connect to the file; to an empty database in place of one that does not exist.
+
+        Raises LedgerError for a file with other tables, views or triggers.
+        """
         self._identity = identity(self.where)
         self._connection = sqlite3.connect(
             f"file:{quote(os.fsencode(self.where))}?mode=rw" if self._identity else ":memory:",
@@ -72,11 +69,6 @@ class SqliteDatabase:
             check_same_thread=False,
             uri=True,
         )
-        if self._identity:
-            self._require_ours()
-
-    def _require_ours(self) -> None:
-        """Raise LedgerError for a file with other tables, views or triggers."""
         (rows,) = self.read([(_SCHEMA, ())])
         self._tables = {name for (name,) in rows}
         others = sorted(self._tables - _OURS)
@@ -90,12 +82,11 @@ class SqliteDatabase:
         """Return whether this is a ledger, not a new file."""
         return sql.LEDGER in self._tables
 
-    def create(self, statements: Iterable[Statement]) -> None:
+    def create(self, statements: list[Statement]) -> None:
         """Create the file, which only its owner may read, and the tables, unless they are there."""
         self.close()
         with self._translated():
-            with suppress(FileExistsError):
-                os.close(os.open(self.where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            os.close(os.open(self.where, os.O_CREAT | os.O_RDWR, 0o600))
             self._open()
         self.write(statements, Write.OUTCOME)
         self._tables = {*sql.TABLES}
@@ -104,12 +95,12 @@ class SqliteDatabase:
         """Close the connection."""
         self._connection.close()
 
-    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
+    def read(self, statements: list[Statement]) -> list[list[Row]]:
         """Return the rows of statements, which read one snapshot."""
         with self._transaction("BEGIN"):
             return [self._execute(statement).fetchall() for statement in statements]
 
-    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
+    def write(self, statements: list[Statement], kind: Write) -> list[int]:
         """Execute statements in one transaction; return how many rows each of them changed."""
         # An outcome survives the death of this process, all else also a power failure.
         is_durable = kind is not Write.OUTCOME
@@ -129,7 +120,7 @@ class SqliteDatabase:
 
     def _execute(self, statement: Statement) -> sqlite3.Cursor:
         text, values = statement
-        return self._connection.execute(_sqlite(text, self._now), values)
+        return self._connection.execute(_sqlite(text, self.now), values)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -153,8 +144,8 @@ class SqliteDatabase:
             raise self._failure(getattr(error, "strerror", None) or str(error)) from None
 
     def _failure(self, reason: str) -> LedgerError:
-        advice = [text for part, text in _ADVICE.items() if part in reason]
-        return LedgerError(f"{self.where}: {(advice or [reason])[0]}")
+        advice = (text for part, text in _ADVICE.items() if part in reason)
+        return LedgerError(f"{self.where}: {next(advice, reason)}")
 
 
 @lru_cache
@@ -163,7 +154,7 @@ def _sqlite(statement: str, now: str) -> str:
     return statement.replace(":now", now).replace(":number", number)
 
 
-def identity(path: str) -> Identity | None:
+def identity(path: str) -> tuple[int, int] | None:
     """Return the device and inode of a file, None if there is no file."""
     with suppress(OSError, ValueError):
         status = os.stat(path)
@@ -171,7 +162,7 @@ def identity(path: str) -> Identity | None:
     return None
 
 
-def require_same_file(path: str, before: Identity | None) -> None:
+def require_same_file(path: str, before: tuple[int, int] | None) -> None:
     """Raise LedgerError if a file was replaced since its identity was `before`."""
     if before != identity(path):
         raise LedgerError(

@@ -90,33 +90,27 @@ class TaskRun:
         with self.signals.raised():
             time.sleep(seconds)
 
-    def open_ledger(
-        self, ledger: str, base_url: str = "", read_only: bool = False, is_moving: bool = False
-    ) -> Ledger:
+    def open_ledger(self, ledger: str, base_url: str = "", read_only: bool = False) -> Ledger:
         """Return the open ledger of an option; raise ServicesError.
 
-        `base_url`, `is_moving`: as in Ledger; the caller closes one that is moving.
+        `base_url`, `read_only`: as in Ledger.
         """
-        may_create = is_moving or self.options.params["ledger_create"]
+        may_create = self.options.params["ledger_create"]
         forbids = "" if may_create else self.spec.named("ledger_create")
         with self.signals.raised():
-            opened = open_ledger(ledger, base_url, read_only, is_moving, forbids, run_memory())
-        if not read_only and not is_moving:
+            opened = open_ledger(ledger, base_url, read_only, forbids, run_memory())
+        if not read_only:
             self.ledger = opened
         return opened
 
-    def lacks_rows(self, ledger: Ledger) -> bool:
-        """Return whether a ledger lacks a row that this controller has seen."""
-        seen = last_seen(setting("ANSIBLE_HOME"), ledger.header.ledger_id)
-        return ledger.went_back or not ledger.has_row(seen)
-
     def tell_news(self, ledger: Ledger) -> None:
         """Show once in a run that a ledger is new; warn of one that has gone back in time."""
+        seen = last_seen(setting("ANSIBLE_HOME"), ledger.header.ledger_id)
         if ledger.is_new:
             line = f"{ledger.where} is a new ledger: nothing was recorded before"
             if not self.only_checks and run_memory().is_first(line):
                 show(line, stderr=True)
-        elif self.lacks_rows(ledger):
+        elif ledger.went_back or not ledger.has_row(seen):
             self.warnings.append(
                 f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
                 " that this controller has seen, and what was created since then would be created"
@@ -149,7 +143,7 @@ class Action(TaskAction):
         """Do the task in its environment; its errors become results."""
         try:
             if self.task_vars.get("ansible_role_name") == FLEET:
-                run.spec = spec_in_role(self.spec, self.task_vars)
+                run.spec = spec_in_role(self.spec, self.task_vars, self.role_parameters())
             with environment({**run.controller_environment, **self.environment_keyword()}):
                 self.creates = self.spec.operation is not None and run.operation.creates
                 _require_keywords(run)

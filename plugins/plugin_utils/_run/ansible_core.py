@@ -16,7 +16,6 @@ from typing import Any, Iterator, TypeVar
 import ansible.template
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
-from ansible.inventory.data import InventoryData
 from ansible.module_utils.common import json as core_json
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import callback_loader
@@ -97,21 +96,6 @@ def _inventory_text(text: str) -> str:
     return text if _trust is None else _trust(text)
 
 
-def taken_names(inventory: InventoryData) -> set[str]:
-    """Return the names of the groups, and of the hosts that Ansible adds implicitly."""
-    return {*inventory.groups, *constants.LOCALHOST}
-
-
-def host_variables(inventory: InventoryData, name: str) -> dict[str, Any]:
-    """Return the variables of a host, which can be changed; add the host if it is missing.
-
-    The inventory's own method searches each value for templates to trust.
-    """
-    inventory.add_host(name)
-    variables: dict[str, Any] = inventory.hosts[name].vars
-    return variables
-
-
 def is_python_too_old(result: Returned) -> bool:
     """Return whether ansible-core refused the target's Python, which it does before the module."""
     return bool(_PYTHON_TOO_OLD.match(str(result.get("msg"))))
@@ -119,14 +103,8 @@ def is_python_too_old(result: Returned) -> bool:
 
 def why_failed(result: Returned) -> str:
     """Return why a module failed, as ansible-core has it; since 2.19 perhaps in `exception` only."""
-    if result.get("msg"):
-        return str(result["msg"])
-    reasons = []
     event = getattr(result.get("exception"), "event", None)
-    while event:
-        reasons.append(event.msg.rstrip("."))
-        event = event.chain and event.chain.event
-    return ": ".join(reasons) or "it said nothing"
+    return str(result.get("msg") or getattr(event, "msg", "it said nothing"))
 
 
 @contextmanager
@@ -203,11 +181,14 @@ class TaskAction(ActionBase):
         """Return a variable of the task, templated, None if there is none."""
         return self._templar.template(self.task_vars.get(name))
 
+    def role_parameters(self) -> Any:
+        """Return the parameters of the task's role, where a play lists it, by their names."""
+        return self._task._role.get_role_params()
+
     def environment_keyword(self) -> dict[str, str]:
         """Return the keyword `environment`, templated and merged."""
         environment: dict[object, object] = {}
-        if any(self._task.environment or ()):
-            ActionBase._compute_environment_string(self, environment)
+        ActionBase._compute_environment_string(self, environment)
         return {str(name): str(value) for name, value in environment.items()}
 
     def _low_level_execute_command(
@@ -261,7 +242,7 @@ class TaskAction(ActionBase):
 
     def run_module(self, arguments: dict[str, Any]) -> Returned:
         """Run the module with these arguments, which are modified, and return its result."""
-        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
+        wrap_async = bool(self._task.async_val)
         result = self._execute_module(
             module_args=arguments, task_vars=self.task_vars, wrap_async=wrap_async
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import yaml
 
@@ -27,21 +27,23 @@ _ONLY = "fleet_only"
 _KEYS = {"fleet_virtual_machines": "name", "fleet_application_roles": "id"}
 
 
-def spec_in_role(spec: ModuleSpec, task_vars: Mapping[str, Any]) -> ModuleSpec:
+def spec_in_role(
+    spec: ModuleSpec, task_vars: Mapping[str, Any], parameters: Iterable[str]
+) -> ModuleSpec:
     """Return the module with the variables of the role that set its options.
 
     Raise InvalidInput for variables that the role lacks and would ignore: Ansible takes any
-    variable of any name.
+    variable of any name. `parameters`: the names of those that are given to the role itself.
     """
     text = Path(task_vars["role_path"], "meta/argument_specs.yml").read_text(encoding="utf-8")
-    variables = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    variables = yaml.safe_load(text)["argument_specs"]["main.yml"]["options"]
     names = {name.removeprefix(_PREFIX): name for name in variables}
+    given = {*parameters, *(name for name in task_vars if name.startswith(_PREFIX))}
     unknown = []
-    for name in sorted(set(task_vars).difference(variables)):
-        if name.startswith(_PREFIX):
-            near = nearest(name.removeprefix(_PREFIX), names)
-            hint = f"; did you mean {names[near]}?" if near else "."
-            unknown.append(f"{name}: there is no such variable{hint}")
+    for name in sorted(given.difference(variables)):
+        near = nearest(name.removeprefix(_PREFIX), names)
+        hint = f"; did you mean {names[near]}?" if near else "."
+        unknown.append(f"{name}: there is no such variable{hint}")
     if unknown:
         raise InvalidInput(" ".join(unknown))
     # Each list of the role has defaults of its own.

@@ -94,19 +94,20 @@ def _send_list(run: TaskRun) -> Result:
     if params["report"]:
         is_plan = run.check_mode and not run.only_checks
         report = Report(params["report"], place, run_id(), service, is_plan)
-    approved = None
+    last_rows = bodies = None
     if params["approved"]:  # before a ledger is created
         read = run.open_ledger(params["ledger"], service, read_only=True) if place else None
         resource = spec.sent.resource.name
         approved = approved_plan(params["approved"], resource, service, place, read)
+        last_rows = {name: row.last_row or 0 for name, row in approved.items()}
+        bodies = {name: dict(row.body or {}) for name, row in approved.items()}
     context = _context(
         run,
         watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
     )
     began = time.monotonic()
     # A faulty list creates no ledger.
-    open_ledger = partial(_open_ledger, run, approved.rows if approved else None)
-    bodies = approved.bodies if approved else None
+    open_ledger = partial(_open_ledger, run, last_rows)
     collected = carry_out_list(run.options, context, open_ledger, bodies)
     seconds = time.monotonic() - began
     if run.recording:

@@ -80,9 +80,9 @@ class Target(Sender):
 
     def _run_shell(self) -> None:
         shell = self._run.core.run_shell()
-        clock = _TIME.search(shell.get("stdout", ""))
+        clock = _TIME.search(shell["stdout"])
         if shell["rc"] != 0 or not clock:
-            said = f"{shell.get('stderr', '')} {shell.get('stdout', '')}".strip()
+            said = f"{shell['stderr']} {shell['stdout']}".strip()
             raise ServicesError(
                 f"No shell can be run on the target as the user of the task: {said}"
             )

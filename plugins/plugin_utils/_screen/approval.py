@@ -6,35 +6,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...module_utils._errors import InvalidInput
 from ...module_utils._http import strict_json
+from ...module_utils._result import Result
 from ...module_utils._secrets import for_message
-from ...module_utils._values import Asset as Body
-from .._ledger.entries import Serial
+from .._ledger.entries import NO_LIMIT, Serial
 from .._ledger.ledger import Ledger
-from .._ledger.sql import NO_LIMIT
 from .rows import DAMAGES, EFFECTS, PLANNED, Run
 
 _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
 
-@dataclass(frozen=True)
-class ApprovedPlan:
-    """What a plan that was approved sends or adopts, by name or id."""
-
-    bodies: dict[str, Body]
-    rows: dict[str, int]  # the last row of each asset in the history of the ledger
-    serial: Serial  # the last row of the ledger when the plan was made
-
-
 def approved_plan(
     path: str, resource: str, service: str, place: str | None, ledger: Ledger | None
-) -> ApprovedPlan:
-    """Return the plan in a file; raise InvalidInput unless it was made for this service and ledger.
+) -> dict[str, Result]:
+    """Return the rows that a plan in a file sends or adopts, by name or id.
+
+    Raise InvalidInput unless it was made for this service and ledger.
 
     `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url; `place`: of the
     ledger, without a password, None if there is none. A plan that was made before its ledger
@@ -43,7 +33,8 @@ def approved_plan(
     ledger_id = ledger.header.ledger_id if ledger else ""
     try:
         run = Run.from_json(strict_json.decode(Path(path).read_text("utf-8")))
-        plan = _plan_in(run, resource)
+        serial = Serial(**(run.serial or {}))
+        rows = _rows_in(run, resource, serial)
     except OSError as error:
         raise InvalidInput("approved", f"{path!r} cannot be read: {error.strerror}") from None
     except DAMAGES:
@@ -60,27 +51,23 @@ def approved_plan(
             f"{path!r} was made for {made_for} and the ledger {made_at}, and this list is for"
             f" {service} and the ledger {place or 'none'}. {_CHECK}",
         )
-    if ledger and not ledger.has_row(plan.serial):
+    if ledger and not ledger.has_row(serial):
         raise InvalidInput(
             "approved",
             f"{path!r} was made with a history that this ledger lacks, as after a backup was"
             f" restored. {_CHECK}",
         )
-    return plan
+    return rows
 
 
-def _plan_in(run: Run, resource: str) -> ApprovedPlan:
-    """Return the plan of a run; raise one of DAMAGES if it is none."""
+def _rows_in(run: Run, resource: str, serial: Serial) -> dict[str, Result]:
+    """Return the rows of a plan that have an effect; raise one of DAMAGES if it is none."""
     sent = [row for row in run.lists.get(resource, ()) if row.plan in EFFECTS]
-    plan = ApprovedPlan(
-        {str(row.item): dict(row.body or {}) for row in sent},
-        {str(row.item): row.last_row or 0 for row in sent},
-        Serial(**(run.serial or {})),
-    )
-    numbers: list[Any] = [*plan.serial, *plan.rows.values()]
-    is_sound = (run.state, len(plan.bodies)) == (PLANNED, len(sent)) and all(
+    rows = {str(row.item): row.but(body=dict(row.body or {})) for row in sent}
+    numbers = [*serial, *(row.last_row or 0 for row in sent)]
+    is_sound = (run.state, len(rows)) == (PLANNED, len(sent)) and all(
         isinstance(number, int) and 0 <= number <= NO_LIMIT for number in numbers
     )
     if not is_sound:
         raise ValueError
-    return plan
+    return rows

@@ -14,7 +14,7 @@ from ...module_utils._resources.resources import VIRTUAL_MACHINE
 from ...module_utils._secrets import printable
 from ...module_utils._values import Params
 from .._ledger.entries import time_of
-from .rows import EMPTY, counted
+from .rows import counted
 from .screen import wrapped
 
 _HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM", "ID")
@@ -35,10 +35,9 @@ _FILL_IN = (
 _ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 
 
-def written_lines(file: str, entries: Sequence[Params], settle: str, is_plan: bool) -> list[str]:
+def written_lines(file: str, entries: Sequence[Params], settle: str) -> list[str]:
     """Return the lines about a file of entries; `settle`: the command that records it."""
-    begin = "Entries to write" if is_plan else "Entries written"
-    lines = [f"{begin} to {printable(file)}: {len(entries):,}"]
+    lines = [f"Entries for {printable(file)}: {len(entries):,}"]
     doubtful = sum("settle" in entry for entry in entries)
     if doubtful:
         lines += [*wrapped(_FILL_IN.format(f"{doubtful:,}"), _WIDTH), settle]
@@ -83,7 +82,7 @@ def edit_lines(
     """Return the lines about the edits of a list: the counts, then the names."""
     done = {_words(kind): count for kind, count in counts.items() if count}
     begin = "ledger entries in check mode" if is_plan else "ledger entries"
-    lines = [f"{begin}: {counted(done) or EMPTY}"]
+    lines = [f"{begin}: {counted(done)}"]
     for kind, found in names.items():
         if found:
             lines.append(f"  {_words(kind)}: {printable(listing(found))}")

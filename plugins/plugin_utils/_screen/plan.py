@@ -16,7 +16,6 @@ from ...module_utils._secrets import printable
 from .rows import (
     ADOPT,
     CREATE,
-    EMPTY,
     MARKS,
     NOT_LISTED,
     UNCHANGED,
@@ -44,7 +43,7 @@ def plan_lines(resource: Resource, rows: list[Result], width: int) -> list[str]:
     names = [printable(str(row.item)) for row in listed]
     longest = max(map(len, names), default=0)
     column = longest if longest <= _LONGEST_NAME else 0
-    lines = [f"{resource.noun}s: {counted(counts) or EMPTY}"]
+    lines = [f"{resource.noun}s: {counted(counts)}"]
     if shared:
         lines += wrapped(f"{'each:':{column + 2}}  {_listing(shared)}", width, "  ", "      ")
     for name, row in zip(names, listed[:_MOST_PLANNED]):

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ansible import context
 from jinja2 import Environment, StrictUndefined
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
@@ -34,7 +35,6 @@ from .plan import text as as_text
 from .rows import (
     DAMAGES,
     EFFECTS,
-    EMPTY,
     ENDED,
     FORMAT,
     IN_DOUBT,
@@ -54,8 +54,9 @@ _FEWEST_DOTS = 10  # requests in the picture of a page
 _COLORS = {"+": "good", "~": "change", ">": "change", "?": "doubt", "!": "differs", "x": "bad"}
 _IN_DIFF = {"?": "!", "~": "!", ".": "#"}  # the marks as `diff` has them
 _APPROVE = (
-    "To approve it, pass its JSON file to the run: as `fleet_approved` of the role `fleet`, or as"
-    " the option `approved` of a module. Then nothing else is sent."
+    "With the role fleet, this command sends exactly this plan. Run it where the plan was made,"
+    " with the other options of that run except --check. For a module, set its option approved to"
+    " the JSON file."
 )
 
 
@@ -222,22 +223,29 @@ def _stays(row: Result) -> bool:
     return row.changed or row.plan in EFFECTS or bool(may_exist and row.request_attempts)
 
 
-def _markdown(run: Run, _file: str) -> str:
-    """Return a heading with the counts, how to approve, and the plan of the screen in a fence.
+def _command(file: str) -> str:
+    """Return the command that carries out the plan in a JSON file, without options of this run.
 
-    No text of a user or of the service is outside the fence, which no such text can end.
+    They can hold secrets.
     """
-    headings = []
+    approved = f"fleet_approved={shlex.quote(os.path.relpath(file))}"
+    return shlex.join(["ansible-playbook", *context.CLIARGS.get("args", ()), "-e", approved])
+
+
+def _markdown(run: Run, file: str) -> str:
+    """Return a heading with the counts, how to approve, and the plan of the screen, in fences.
+
+    No text of a user or of the service is outside the fences, which no such text can end.
+    """
     plan = [f"service: {printable(run.service)}", *map(printable, run.warnings)]
     for resource, rows in run.lists.items():
         heading, *lines = plan_lines(RESOURCES[resource], rows, _WIDTH)
-        headings.append(heading)
         plan += ["", heading, *map(_in_diff, lines)]
-    text = "\n".join(plan)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    heading = f"## Plan: {'; '.join(headings) or EMPTY}"
-    marked = f"<!-- {FORMAT} -->"
-    return "\n".join([marked, heading, "", _APPROVE, "", f"{fence}diff", text, fence, ""])
+    text, command = "\n".join(plan), printable(_command(file))
+    fence = "`" * max([3, *(1 + len(ticks) for ticks in re.findall("`+", text + command))])
+    heading = f"## Plan: {counted(tally(run.results))}"
+    how = [_APPROVE, "", f"{fence}shell", command, fence]
+    return "\n".join([f"<!-- {FORMAT} -->", heading, "", *how, "", f"{fence}diff", text, fence, ""])
 
 
 def _in_diff(line: str) -> str:
@@ -259,10 +267,10 @@ def page(run: Run, file: str) -> str:
         run=run,
         rows=rows,
         counts=counts,
-        to_approve=any(row.plan in EFFECTS for row in rows),
-        verdict=counted(counts) or EMPTY,
+        verdict=counted(counts),
         problems=by_cause(row for row in rows if row.msg.text),
-        approve=f"-e {shlex.quote(f'fleet_approved={shlex.quote(file)}')}",
+        approve=_APPROVE if any(row.plan in EFFECTS for row in rows) else "",
+        command=_command(file),
         shared=shared,
         own=lambda row: own_fields(row, shared[row.resource]),
         timed={resource: _timed(listed) for resource, listed in run.lists.items()},
@@ -299,10 +307,9 @@ def _timed(rows: list[Result]) -> list[Result]:
 
 
 def _kind(row: Result) -> str:
-    """Return the element for the end of a JUnit case, '' for success; in doubt is an error."""
-    if row.failed:
-        return "error" if row.word == IN_DOUBT else "failure"
-    return "skipped" if row.skipped or row.word == IN_DOUBT else ""
+    """Return the element for the end of a JUnit case, '' for success."""
+    left = "skipped" if row.skipped or row.word == IN_DOUBT else ""
+    return "failure" if row.failed else left
 
 
 def _visible(value: object) -> object:

@@ -147,7 +147,7 @@ def tally(rows: Iterable[Result]) -> dict[str, int]:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Return a tally as a text."""
-    return ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items()) or EMPTY
 
 
 def by_cause(rows: Iterable[Result]) -> list[list[Result]]:

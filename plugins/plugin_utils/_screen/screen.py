@@ -26,15 +26,11 @@ _MOST_LINES = 20  # of one text
 class Progress:
     """Shows the progress of a list every few seconds."""
 
-    def __init__(
-        self, noun: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`say`: displays a line; `clock`: in seconds."""
+    def __init__(self, noun: str, say: Callable[[str], None]) -> None:
+        """`say`: displays a line."""
         self._noun = noun
         self._say = say
-        self._clock = clock
-        self._began = clock()
-        self._due = self._began + _FIRST_LINE
+        self._due = time.monotonic() + _FIRST_LINE
 
     def show(
         self, total: int, settled: int, ended: list[Result], in_flight: int, is_ending: bool
@@ -47,16 +43,15 @@ class Progress:
         if is_ending and in_flight and self._due < math.inf:
             self._due = math.inf
             self._say(f"waiting up to {GRACE:g} s for {quantity(in_flight, 'request')}")
-        now = self._clock()
+        now = time.monotonic()
         if now < self._due:
             return
         self._due = now + _NEXT_LINE
-        done = len(ended)
         doubtful = sum(map(is_in_doubt, ended))
         rejected = sum(result.outcome == REJECTED for result in ended)
         self._say(
-            f"{self._noun}s: {settled + done:,} of {total:,}, {in_flight:,} in flight,"
-            f" {doubtful:,} in doubt, {rejected:,} rejected, {done / (now - self._began):,.0f}/s"
+            f"{self._noun}s: {settled + len(ended):,} of {total:,}, {in_flight:,} in flight,"
+            f" {doubtful:,} in doubt, {rejected:,} rejected"
         )
 
 
@@ -65,16 +60,13 @@ def result_lines(operation: Operation, rows: list[Result], seconds: float, width
 
     `width`: in columns.
     """
-    counts = dict.fromkeys((operation.done, UNCHANGED, IN_DOUBT, REJECTED), 0) | tally(rows)
     if not rows:
         return [f"{operation.resource.noun}s: {EMPTY}"]
-    again = sum(max(0, (row.request_attempts or 0) - 1) for row in rows)
-    took = f"{seconds:,.0f} s{f' ({again:,} sent again)' if again else ''}"
-    head = f"{operation.resource.noun}s: {counted(counts)}, {took}"
+    usual = dict.fromkeys((operation.done, UNCHANGED, IN_DOUBT, REJECTED), 0)
+    head = f"{operation.resource.noun}s: {counted(usual | tally(rows))}, {seconds:,.0f} s"
     if len(head) > width:
-        found = {word: number for word, number in counts.items() if number}
-        head = f"{operation.resource.noun}s: {counted(found)}, {took}"
-    lines = textwrap.wrap(head, width, subsequent_indent="  ")
+        head = f"{operation.resource.noun}s: {counted(tally(rows))}, {seconds:,.0f} s"
+    lines = wrapped(head, width, "", "  ")
     failed = [row for row in rows if row.failed or row.lost]
     causes = by_cause(failed)
     for same in causes[:_MOST_PROBLEMS]:
@@ -99,7 +91,7 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
     """
     return textwrap.wrap(
         printable(text),
-        max(width, 20),
+        width,
         initial_indent=first,
         subsequent_indent=others,
         break_long_words=False,

@@ -156,12 +156,19 @@ def test_hosts_are_the_machines_in_state_done(listed, record):
     )
 
 
-def test_a_name_that_is_already_taken_is_skipped_with_a_warning(listed, record):
-    record(*(machine(name, region="first") for name in ("all", "localhost", "web01")))
-    hosts, warned = listed()
-    assert [hosts[name]["virtual_machine"]["region"] for name in hosts] == ["first"]
-    for left_out in ("all", "localhost"):
-        assert f"{left_out} is left out" in warned
+def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, record):
+    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
+    before = InventoryData()
+    for name in ("web01", "web02"):
+        before.add_host(name)
+    before.set_variable("web02", "ansible_host", "192.0.2.99")
+    hosts, warned = listed(before)
+    assert {name: host["ansible_host"] for name, host in hosts.items()} == {
+        "web01": "192.0.2.1",
+        "web02": "192.0.2.99",
+    }
+    assert hosts["web02"]["virtual_machine"]["name"] == "web02"
+    assert warned == ""
 
 
 @pytest.mark.parametrize(
@@ -169,11 +176,11 @@ def test_a_name_that_is_already_taken_is_skipped_with_a_warning(listed, record):
     [
         "-E/path",
         "-oProxyCommand=x",
-        "a-.example",
         17,
         "fe80::1%-o",
         "{{ 1 }}",
-        ".".join(["a" * 63] * 5),
+        "web01:22",
+        "192.0.2.1/24",
     ],
 )
 def test_an_invalid_address_raises_a_warning_and_sets_no_ansible_host(listed, record, address):
@@ -242,6 +249,7 @@ def test_expressions_are_data(run, record, tmp_path):
         "web\x1b[2J",
         "web\u202e10",
         "\n-oProxyCommand=x",
+        "localhost",
     ],
 )
 def test_a_name_that_ssh_could_take_for_an_option_is_left_out_with_a_warning(listed, record, name):

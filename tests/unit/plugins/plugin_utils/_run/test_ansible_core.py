@@ -17,8 +17,8 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.inventory.data import InventoryData
 from ansible.inventory.host import Host
 from ansible.module_utils.basic import AnsibleModule
-from ansible.playbook.block import Block
 from ansible.playbook.play_context import PlayContext
+from ansible.playbook.role import Role
 from ansible.playbook.task import Task
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
@@ -48,6 +48,7 @@ PRIVATE = {
     "_loader",
     "_parent",
     "_play",
+    "_role",
     "_shell",
     "_task",
     "_templar",
@@ -88,23 +89,19 @@ def test_the_method_accepts_the_arguments_it_gets(method):
     ("owner", "attribute"),
     [
         (ActionBase, "_connection"),
-        (ActionBase, "_display"),
-        (ActionBase, "_loader"),
         (ActionBase, "_task"),
         (ActionBase, "_templar"),
         (AnsibleModule, "_load_params"),
         (ConnectionBase, "_shell"),
-        (ConnectionBase, "has_native_async"),
         (ConnectionBase, "become"),
         (LocalConnection, "transport"),
         (SSHConnection, "_bare_run"),
-        (Block, "_play"),
-        (Task, "_parent"),
+        (Task, "_role"),
+        (Role, "get_role_params"),
         (ShellBase, "env_prefix"),
         (ShellBase, "tmpdir"),
         (Display, "columns"),
         (Host, "vars"),
-        (InventoryData, "groups"),
         (InventoryData, "hosts"),
         (constants, "LOCALHOST"),
         (constants, "DEFAULT_LOCAL_TMP"),

@@ -124,7 +124,7 @@ def test_a_plan_has_old_and_new_side_by_side_and_what_is_left_alone():
     assert [name for name in rows(page) if "gone" in name] == ["gone1", "gone2"]
     assert '<i>ip</i> <bdi>192.0.2.1</bdi></span><span class="fact"><i>vm_ram</i>' in page
     assert page.count("operating_system") == 1  # shared by all new ones
-    assert "fleet_approved" in page
+    assert "-e fleet_approved=" in page
 
 
 def test_names_are_data_whatever_they_are():
