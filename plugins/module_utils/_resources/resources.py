@@ -120,6 +120,7 @@ class Update(AssetOperation):
     def task(self, params: Params, settings: Settings) -> Task:
         identifier = params["id"]
         current = params["current"]
+        require_name("id", identifier)
         require_segment("id", identifier)
         require_usable(params, ("id", *_PARTS, "body"))
         encode(current, "current")
