@@ -10,9 +10,9 @@ No message quotes a URL: it may contain a password.
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment
 
 from .._errors import InvalidInput
 
@@ -96,9 +96,13 @@ def is_loopback(host: str) -> bool:
 
 
 def proxies_in_environment() -> dict[str, str]:
-    """Return the URLs of the proxies in environment variables by scheme.
+    """Return the URLs of the proxies in environment variables by scheme, small letters first.
 
-    requests would go on to ask the operating system: on macOS that crashes a forked worker.
+    requests would read the whole environment for each request, and go on to ask the operating
+    system: on macOS that crashes a forked worker.
     """
-    found = getproxies_environment().items()
-    return {name: url if "://" in url else f"http://{url}" for name, url in found}
+    found = {
+        scheme: os.environ.get(f"{scheme}_proxy", os.environ.get(f"{scheme.upper()}_PROXY"))
+        for scheme in ("http", "https", "all")
+    }
+    return {name: url if "://" in url else f"http://{url}" for name, url in found.items() if url}

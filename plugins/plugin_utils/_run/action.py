@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Callable, Iterator, Mapping
@@ -144,7 +144,9 @@ class Action(TaskAction):
         try:
             if self.task_vars.get("ansible_role_name") == FLEET:
                 run.spec = spec_in_role(self.spec, self.task_vars, self.role_parameters())
-            with environment({**run.controller_environment, **self.environment_keyword()}):
+            keyword = self.environment_keyword()
+            within = environment({**run.controller_environment, **keyword})
+            with within if keyword else nullcontext():
                 self.creates = self.spec.operation is not None and run.operation.creates
                 _require_keywords(run)
                 return self._result(run)
@@ -197,9 +199,6 @@ def _require_keywords(run: TaskRun) -> None:
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set exactly these environment variables; raise InvalidInput for one that is invalid."""
     before = dict(os.environ)
-    if before == variables:
-        yield
-        return
     try:
         os.environ.clear()
         try:
