@@ -17,7 +17,8 @@ description:
   - Updates an existing Cassandra application role through the Infrastructure Service.
   - A task needs O(id), O(base_url), and O(access_token) or O(auth_url); all but the id may come from the environment.
   - The service does not specify whether an update replaces the role or changes only the fields that are sent, and it
-    cannot return the role. Set O(send=complete) to send the whole known role, which is safe in both cases.
+    cannot return the role. Set O(send=complete) to send the whole known role, which is safe in both cases. A field
+    that is neither recorded nor given is not sent.
   - With O(ledger) or O(current), the task sends nothing if the known role already has all given values.
 version_added: 1.0.0
 author:

@@ -18,6 +18,8 @@ description:
   - All of them are validated before the first request. Each is then handled as by
     M(infrastructure.services.cassandra_application_role), and has a result of its own, whatever the results of the
     others.
+  - If the service replaces a role, the role loses every field that is not sent. Record the roles once, and set
+    C(send=complete) in O(defaults) to send the whole recorded roles.
   - The number of concurrent requests adapts to what the service can handle. It starts with a few, grows while all is
     well and shrinks when the service is overloaded.
 version_added: 1.0.0

@@ -117,8 +117,9 @@ options:
         name that ends in C(.json) means JSON, a list as in O(entries). Any other name means CSV, as
         P(infrastructure.services.from_csv#filter) reads it.
       - It may also be the JSON report of a list. The task adopts the machines that exist by the report, or settles
-        them, and records its doubts. It names and leaves what contradicts the ledger, or changed after that run. Roles
-        are not recorded, because a report has only their ids; their tasks can run again.
+        them, and records its doubts. It names and leaves what contradicts the ledger, or changed after that run.
+      - A report has only the ids and addresses of machines, so their other attributes are recorded as null. Roles are
+        not recorded, because it has only their ids.
     type: path
   delimiter:
     description: The delimiter of a CSV O(file), detected by default.
