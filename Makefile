@@ -13,7 +13,7 @@ SUITES := $(filter-out page,$(subst docs,guides,$(sort $(patsubst tests/%/,%,$(d
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "and one for each test suite, with its slow tests:" $(SUITES) | fold -sw 78
+	@echo "unit        Run one test suite; the table in CONTRIBUTING.md has the others"
 
 demo: .build/demo/venv/bin/ansible-playbook ## Show the collection at work against the emulator, on one screen
 	@tests/tools/demo

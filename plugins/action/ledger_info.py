@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import IN_DOUBT, LEDGER_INFO
 from ..plugin_utils._ledger.listing import (
@@ -16,7 +18,7 @@ from ..plugin_utils._ledger.listing import (
     write_rows,
 )
 from ..plugin_utils._run.action import Action, TaskRun
-from ..plugin_utils._run.ansible_core import screen_width
+from ..plugin_utils._run.ansible_core import IS_TERMINAL, screen_width
 from ..plugin_utils._screen.ledger_table import ledger_lines, written_lines
 
 
@@ -45,7 +47,8 @@ class ActionModule(Action):
         else:
             what = "in doubt" if params["states"] == [IN_DOUBT] else "recorded"
             by_file = settle_commands(ledger.shown)
-            lines = ledger_lines(rows, result, what, by_file, screen_width())
+            width = screen_width() if IS_TERMINAL else sys.maxsize  # each row on one line
+            lines = ledger_lines(rows, result, what, by_file, width)
         if params["table"] and result["exists"]:
             run.show(*lines)
         return result

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from ..module_utils._errors import InvalidInput
 from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
@@ -42,7 +43,9 @@ class ActionModule(Action):
 
 def _opened(run: TaskRun, option: str) -> Ledger:
     """Open the ledger of an option, whatever its state; the caller closes it."""
-    with run.signals.raised():
-        return Ledger(
-            open_database(checked_location(run.options.params[option], option)), is_moving=True
-        )
+    location = checked_location(run.options.params[option], option)
+    try:
+        with run.signals.raised():
+            return Ledger(open_database(location), is_moving=True)
+    except LedgerError as error:
+        raise InvalidInput(option, error.problem) from None

@@ -93,16 +93,17 @@ ansible localhost -m infrastructure.services.ledger_entry -a \
 "changed_at": "2026-01-01 00:00", "state": "absent"}'
 """
 PLANNED = """\
-virtual machines: 2 to create, 1 differs, 1 in doubt, 1 not listed, 1 unchanged
+virtual machines: 2 to create, 1 differs, 1 in doubt, 1 unchanged
   each:    team web, operating_system Debian 13, cpu 4
   ? lost   in doubt since 2026-01-01 00:00: sent, no answer
   ! drift  attributes.cpu 4 -> 8: the service cannot update it
   + new1   ip 192.0.2.11, vm_ram 16
   + new2   ip 192.0.2.12, vm_ram 32
-  . 1 recorded and not listed
+  . 1 recorded and not in this list: gone. If no other list has them, delete
+      them on the service and forget their entries, or add them to the list.
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 to update
-  ~ role-1  description one -> two; these fields are known and not sent:
+  ~ role-1  description one -> two. These fields are known and not sent:
       service, platform, region, tenant. A service that replaces drops them;
       send: complete keeps them.
 """

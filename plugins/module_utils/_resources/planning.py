@@ -31,8 +31,8 @@ from .._values import (
 )
 
 _DIFFERS = (
-    "it is recorded with different values, and the service has no operation to update it: {}. Ask"
-    " for the recorded values; if the machine was changed by other means, correct its entry with"
+    "it is recorded with different values, and no operation to update it is known: {}. Ask for the"
+    " recorded values; if the machine was changed by other means, correct its entry with"
     " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
@@ -46,7 +46,7 @@ _LOST = (
     " to the task, the item or its body, with send: complete."
 )
 _FAILS = (
-    "{} Nothing was sent. Give the values that are recorded, or set on_difference (in the role"
+    "{} Nothing was sent. To be only warned of it, set on_difference (in the role"
     " fleet_on_difference) to warn."
 )
 # The fields of every asset (docs/openapi.yaml).

@@ -74,9 +74,9 @@ _NEXT = {
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
 _OVERTAKEN = (
-    "another task began to work on it, or changed its entry, after this one was planned, so nothing"
-    " was sent. Run it again later. An approved plan is good for one effect on each asset: after"
-    " that, make a new plan (--check) and have it approved."
+    "its entry changed after it was planned, so nothing was sent. An approved plan is good for one"
+    " effect on each asset: make a new plan (--check) and have it approved. Without an approved"
+    " plan, another task began to work on it: run it again later."
 )
 
 

@@ -22,7 +22,7 @@ from ...module_utils._task.task import Interrupted, Signals, deferred
 from ...module_utils._task.validation import Options, validate
 from ...module_utils._values import Params
 from .._ledger.ledger import Ledger
-from .._ledger.location import last_seen, note_seen, open_ledger
+from .._ledger.location import last_seen, note_seen, open_ledger, playbook_command
 from .._ledger.recording import Recording
 from .ansible_core import TaskAction, prints_lines, setting, untrusted
 from .role import FLEET, spec_in_role
@@ -114,7 +114,8 @@ class TaskRun:
             self.warnings.append(
                 f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
                 " that this controller has seen, and what was created since then would be created"
-                " again. Record it first, from the reports of those runs"
+                " again. Record it first, from the reports of those runs:"
+                f" {playbook_command(ledger.shown, 'settle')} -e file=REPORT"
             )
 
 

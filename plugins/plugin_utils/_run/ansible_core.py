@@ -26,6 +26,9 @@ from .workers import require_parent
 
 _Data = TypeVar("_Data")
 
+# Whether the output is for a terminal, as known before the fork: a worker has none.
+IS_TERMINAL = os.isatty(1)
+
 # Since ansible-core 2.19 a string is never templated unless it is marked as trusted.
 _trust = getattr(ansible.template, "trust_as_template", None)
 

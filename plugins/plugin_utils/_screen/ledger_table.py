@@ -19,7 +19,7 @@ from .screen import wrapped
 
 _HEAD = ("NAME", "STATE", "SINCE (UTC)", "ADDRESS", "TEAM", "ID")
 _WIDTH = 80  # columns of what is told
-_MAX_SETTLED = 5  # machines whose commands are shown
+_MAX_SETTLED = 3  # machines whose commands are shown
 _HOW = (
     "Look for each machine on the service, and look again later: it may still appear. If it is"
     " there, record it with its id and address in place of ID and ADDRESS. If it is not, remove its"

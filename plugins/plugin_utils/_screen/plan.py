@@ -10,7 +10,7 @@ import json
 from typing import Iterable, Mapping
 
 from ...module_utils._call.policy import Resource
-from ...module_utils._errors import ACCEPTED
+from ...module_utils._errors import ACCEPTED, listing
 from ...module_utils._result import Json, Result
 from ...module_utils._secrets import printable
 from .rows import (
@@ -29,6 +29,10 @@ from .screen import command_lines, wrapped
 
 _MOST_PLANNED = 40  # assets
 _LONGEST_NAME = 24  # columns; beside longer names the fields are not aligned
+_GONE = (
+    "{:,} recorded and not in this list: {}. If no other list has them, delete them on the service"
+    " and forget their entries, or add them to the list."
+)
 Fields = Mapping[str, str]
 
 
@@ -39,7 +43,8 @@ def plan_lines(resource: Resource, rows: list[Result], width: int) -> list[str]:
     """
     listed = [row for row in by_need(rows) if row.word not in (NOT_LISTED, UNCHANGED)]
     shared = shared_fields(rows)
-    counts = tally(rows)
+    counts = tally(row for row in rows if row.word != NOT_LISTED)
+    gone = [str(row.item) for row in rows if row.word == NOT_LISTED]
     names = [printable(str(row.item)) for row in listed]
     longest = max(map(len, names), default=0)
     column = longest if longest <= _LONGEST_NAME else 0
@@ -51,8 +56,9 @@ def plan_lines(resource: Resource, rows: list[Result], width: int) -> list[str]:
         lines += wrapped(told, width, f"  {mark(row)} ", "      ")
     if len(listed) > _MOST_PLANNED:
         lines.append(f"  and {len(listed) - _MOST_PLANNED:,} more")
-    if NOT_LISTED in counts:
-        lines.append(f"  {MARKS[NOT_LISTED]} {counts[NOT_LISTED]:,} recorded and not listed")
+    if gone:
+        told = _GONE.format(len(gone), listing(gone))
+        lines += wrapped(told, width, f"  {MARKS[NOT_LISTED]} ", "      ")
     return lines + command_lines(listed)
 
 
@@ -87,7 +93,7 @@ def _told(row: Result, shared: Fields) -> str:
     ]
     told = ", ".join(changes) or "sent again as it is (force)"
     if row.plan == UPDATE:
-        return "; ".join(filter(None, [told, row.msg.text]))
+        return ". ".join(filter(None, [told, row.msg.text]))
     return f"{told}: the service cannot update it"
 
 

@@ -95,10 +95,11 @@ def rows_of(operation: Operation, result: Result) -> list[Result]:
 
 
 def _row(operation: Operation, item: Result) -> Result:
+    text = item.msg.text
     return item.but(
         resource=operation.resource.name,
         word=_word(operation, item),
-        msg=Message(item.msg.text),  # the row has the name of the asset
+        msg=Message(text[:1].upper() + text[1:]),  # the row has the name of the asset
         command=item.msg.command,
         since=item.msg.since,
         asset=picked(item.asset, ("id", "attributes.ip")) if item.asset else None,

@@ -82,9 +82,9 @@ def test_each_machine_in_doubt_comes_with_its_commands():
     assert not any("flight" in line for line in found)
 
 
-def test_the_commands_of_five_machines_are_shown_and_how_to_settle_more():
-    found = lines(*(machine(f"web{number:02}", "unknown") for number in range(13)))
-    assert len([line for line in found if line.startswith("record ")]) == 5
+def test_the_commands_of_three_machines_are_shown_and_how_to_settle_more():
+    found = lines(*(machine(f"web{number:02}", "unknown") for number in range(4)))
+    assert len([line for line in found if line.startswith("record ")]) == 3
     assert found[-4:] == [
         "To settle all of them at once, write a file, fill in an id or the state absent,",
         "and record it:",

@@ -139,7 +139,7 @@ def test_a_report_has_what_it_takes_to_go_on(path):
     first, second = run_in(path)["results"]
     assert first["asset"] == {"id": "1", "attributes": {"ip": "192.0.2.1"}}
     assert first["lost"] == lost
-    assert (second["msg"], second["command"], second["since"]) == said[:1] + said[2:]
+    assert (second["msg"], second["command"], second["since"]) == ("The line went dead.", *said[2:])
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_the_xml_is_junit(path):
         "skipped",
         "system-out",
     ]
-    assert cases["b"].find("failure").get("message") == "lost"
-    assert cases["c"].find("failure").get("message") == "no   "
-    assert cases["e"].find("system-out").text == "other values  "
+    assert cases["b"].find("failure").get("message") == "Lost"
+    assert cases["c"].find("failure").get("message") == "No   "
+    assert cases["e"].find("system-out").text == "Other values  "
     assert (cases["a"].get("time"), cases["a"].get("classname")) == ("1.5", MACHINE.resource.name)
 
 
@@ -293,7 +293,7 @@ def test_a_report_that_cannot_be_written_at_the_end_raises_a_warning(tmp_path, i
 def test_a_plan_for_a_merge_request_is_that_of_the_screen_in_a_fence(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(context, "CLIARGS", {"args": ("my fleet.yml",)})
-    plan(path, PLANNED, "gone")
+    plan(path, PLANNED, gone := "removed-web1")
     head, counts, _empty, _how, *rest = (
         (tmp_path / "fleet.plan.md").read_text(encoding="utf-8").splitlines()
     )
@@ -308,10 +308,11 @@ def test_a_plan_for_a_merge_request_is_that_of_the_screen_in_a_fence(path, tmp_p
         "```diff",
         "service: https://infrastructure.example.com",
         "",
-        "virtual machines: 1 to create, 1 differs, 1 not listed, 1 unchanged",
+        "virtual machines: 1 to create, 1 differs, 1 unchanged",
         "! drift  attributes.cpu 2 -> 8: the service cannot update it",
         "+ new    team web",
-        "# 1 recorded and not listed",
+        f"# 1 recorded and not in this list: {gone}. If no other list has them, delete them on the service and forget",
+        "    their entries, or add them to the list.",
         "```",
     ]
     names = sorted(each.name for each in tmp_path.iterdir())

@@ -111,7 +111,7 @@ def test_items_with_one_cause_are_named_together():
         "virtual machines: 0 created, 0 unchanged, 1 in doubt, 12 rejected, "
     )
     assert lines[1] == f"  x {', '.join(f'vm{number:02}' for number in range(10))} and 2 more"
-    assert lines[2:4] == ["      status 403: not allowed.", "  ? other"]
+    assert lines[2:4] == ["      Status 403: not allowed.", "  ? other"]
 
 
 @pytest.mark.parametrize(("causes", "more"), [(30, "20 more causes"), (11, "1 more cause")])
