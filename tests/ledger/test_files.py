@@ -97,7 +97,7 @@ STATEMENTS = {
 # reports it too.
 PLACES = {
     "a directory": (lambda path: made(path, Path.mkdir), "is not a regular file", True),
-    "no directory": (lambda path: path / "ledger.db", "its directory does not exist", False),
+    "no directory": (lambda path: path / "ledger.db", "No such file or directory", False),
     "text": (lambda path: file(path, b"not a ledger\n" * 500), NO_LEDGER, True),
     "zeros": (lambda path: file(path, bytes(8192)), NO_LEDGER, True),
     "letters": (lambda path: file(path, b"xy"), NO_LEDGER, True),

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, listing
+from ...module_utils._errors import NOT_SENT, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
@@ -35,10 +35,7 @@ def move_ledger(source: Ledger, target: Ledger, check_mode: bool) -> Returned:
     is_complete = _is_complete(source, target)
     if not (is_complete or check_mode):
         # Each step has no effect where it was taken before.
-        try:
-            target.create(Header(source.header.ledger_id, "", sql.FILLING, source.where))
-        except LedgerError as error:
-            raise InvalidInput("to", error.problem) from None
+        target.create(Header(source.header.ledger_id, "", sql.FILLING, source.where))
         target.refresh()
         if not _is_complete(source, target):
             _close(source, target.where)

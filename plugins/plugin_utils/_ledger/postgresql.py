@@ -207,8 +207,6 @@ class PostgresDatabase:
         problem = f"{self.where}: {printable(lines[0])}"
         # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
-        if sqlstate == "42501":
-            problem += ". Use the role that owns the schema, or grant the permission"
         is_away = not sqlstate and isinstance(error, self._psycopg.OperationalError)
         if is_away or sqlstate.startswith(_AWAY):
             return LedgerAway(problem)

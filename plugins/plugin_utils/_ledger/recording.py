@@ -131,7 +131,7 @@ class Recording(Unrecorded):
 
     def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
         """Wait for running leases, then return the tasks, each with its plan or its error."""
-        keys = [key_of(task) for task in tasks]
+        keys = [*map(key_of, tasks)]
         for look in count():
             found = self.ledger.find(keys, for_approval)
             running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
@@ -186,19 +186,16 @@ class Recording(Unrecorded):
 
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
-        key = key_of(task)
         body = self._secrets.recordable(task.required_plan().body)
         known = task.entry.asset if task.entry else {}
         intent = Entry(INTENT, body, known, run=self._run)
+        begun = Change(Write.BEGIN, key_of(task), task.entry, intent, lease_seconds=round(seconds))
         since = self.clocks()  # before the statement is handed over
         try:
-            change = self._begin(
-                task,
-                Change(Write.BEGIN, key, task.entry, intent, lease_seconds=round(seconds)),
-            )
+            change = self._begin(task, begun)
         except LedgerAway as error:
             raise LedgerError(
-                f"{error.problem}. Nothing was sent. If the ledger lists {printable(key.name)} in"
+                f"{error.problem}. Nothing was sent. If the ledger lists {printable(task.key)} in"
                 " doubt, it may be settled as absent"
             ) from None
         return Intent(self, task, change, since)
@@ -296,10 +293,10 @@ class Recording(Unrecorded):
 
     def not_listed(self, tasks: list[Task]) -> list[str]:
         """Return the names of the resource that are recorded but not in the list."""
-        listed = {task.key for task in tasks}
+        listed = {*map(key_of, tasks)}
         resource = tasks[0].operation.resource.name if tasks else ""
         found = self.ledger.entries("resource = ?", (resource,))
-        return [key.name for key, _entry in found if key.name not in listed]
+        return [key.name for key, _entry in found if key not in listed]
 
 
 def key_of(task: Task) -> Key:

@@ -31,7 +31,6 @@ _ADVICE = {
         "it is no ledger, and is left as it is. Give the path of a ledger, or of a new one; if this"
         " was one, restore it from a backup"
     ),
-    "No such file": "its directory does not exist",
 }
 _OURS = {*sql.TABLES, f"{sql.HISTORY}_of"}
 # Without the tables and indexes of SQLite itself.
