@@ -29,6 +29,7 @@ from .screen import command_lines, wrapped
 
 _MOST_PLANNED = 40  # assets
 _LONGEST_NAME = 24  # columns; beside longer names the fields are not aligned
+_SHORT, _GLUE = 40, "\N{NO-BREAK SPACE}"  # a field of so many columns stays on one line
 _GONE = (
     "{:,} recorded and not in this list: {}. If no other list has them, delete them on the service"
     " and forget their entries, or add them to the list."
@@ -98,7 +99,8 @@ def _told(row: Result, shared: Fields) -> str:
 
 
 def _listing(fields: Fields) -> str:
-    return ", ".join(f"{name} {value}" for name, value in fields.items())
+    told = [f"{name} {value}" for name, value in fields.items()]
+    return ", ".join(each.replace(" ", _GLUE) if len(each) <= _SHORT else each for each in told)
 
 
 def text(value: object) -> str:

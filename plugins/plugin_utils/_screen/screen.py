@@ -89,8 +89,8 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
 
     `first`, `others`: begin the first line and the other ones. An ellipsis ends a text that is cut.
     """
-    return textwrap.wrap(
-        printable(text),
+    lines = textwrap.wrap(
+        text,
         width,
         initial_indent=first,
         subsequent_indent=others,
@@ -98,3 +98,4 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
         break_on_hyphens=False,
         max_lines=_MOST_LINES,
     )
+    return [*map(printable, lines)]
