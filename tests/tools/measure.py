@@ -37,15 +37,15 @@ sys.path.insert(0, str(ROOT / "tests"))
 # What is reached. Lower a limit when less is reached; only a new field, option or operation raises
 # one, by what it needs.
 LIMITS = {
-    "characters": 248_530,
-    "syntax nodes": 57_440,
+    "characters": 249_300,
+    "syntax nodes": 57_560,
     "classes": 89,
     "files": 50,
     "mean width": 43.4,
     "percent of lines over 100": 0.02,
     "files over 220 lines": 1,
     "functions over 40 lines": 0,
-    "characters of templates": 15_190,
+    "characters of templates": 15_170,
     "characters of doc fragments": 18_560,
     "characters of playbooks and roles": 26_620,
     "characters of extensions": 99_750,
