@@ -58,14 +58,11 @@ def test_links_and_files_exist(page):
 
 
 def test_targets_exist():
-    told = subprocess.run(
-        ["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
-    targets = {*re.findall(r"^([a-z]+) ", told, re.MULTILINE), *told.rpartition(": ")[2].split()}
     words = " ".join(part for page in PAGES.values() for part in quoted(page))
     named = set(re.findall(r"(?<![\w/])make (?:PYTHON=\S+ )?([a-z]+)", words))
     assert len(named) > 10
-    assert named <= targets
+    for target in sorted(named):
+        subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_every_section_with_an_open_point_has_a_row():

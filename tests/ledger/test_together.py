@@ -91,7 +91,7 @@ def test_two_equal_lists_at_once_create_each_machine_once(location, fork, servic
         (other,) = [each for each in (first, second) if each["outcome"] == "not_sent"]
         if other["failed"]:
             assert "another task" in other["msg"]
-            assert "Run it again later" in other["msg"]
+            assert "run it again later" in other["msg"]
             assert name in other["msg"]
     again = list_task(location, names, base_url=service.url)
     assert (again["changed"], again.get("failed", False)) == (False, False)
