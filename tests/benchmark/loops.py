@@ -86,13 +86,16 @@ PAIRS = (
 
 
 class Server:
-    """The service of the benchmark, in a separate process; `work`: seconds per answer."""
+    """The service of the benchmark, in a separate process.
 
-    def __init__(self, work: float = 0) -> None:
-        self.work = work
+    `work`: seconds per answer; `tls`: the file of a key and its certificates.
+    """
+
+    def __init__(self, work: float = 0, *tls: Path) -> None:
+        self.arguments = (work, *tls)
 
     def __enter__(self) -> Server:
-        line = [sys.executable, str(HERE / "server.py"), str(self.work)]
+        line = [sys.executable, str(HERE / "server.py"), *map(str, self.arguments)]
         self.process = subprocess.Popen(
             line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import trustme
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the collection importable
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
@@ -63,6 +65,22 @@ def slow_service(directory: Path) -> tuple[float, ...]:
         plain = seconds_of(many(directory), server, directory)
         kept = many(directory, ledger=str(directory / "slow.db"))
         return (plain - empty) / 10, (seconds_of(kept, server, directory) - empty) / 10
+
+
+def tls(directory: Path) -> tuple[float, ...]:
+    """Return the ratio of the seconds with TLS to those without."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(directory / "ca.pem")
+    own = directory / "server.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(own)
+    seconds = []
+    for files in (), (own,):
+        with Server(0.05, *files) as server:
+            task = many(directory, ca_path=str(directory / "ca.pem"))
+            seconds.append(seconds_of(task, server, directory))
+            seconds[-1] -= seconds_of(EMPTY, server, directory)
+    plain, with_tls = seconds
+    return (with_tls / plain,)
 
 
 def loop_with_ledger(directory: Path) -> tuple[float, ...]:
@@ -158,6 +176,7 @@ ROWS = (
             ("the same, with ledger / 10 s", "<=", 1.3),
         ),
     ),
+    Row(tls, (("1000 machines of 0.05 s, 50 at once, TLS / none", "<=", 2.0),)),
     Row(loop_with_ledger, (("loop of 1000, SQLite ledger / none", "<=", 2.0),)),
     Row(inventory, (("inventory of 10,000, ledger / static JSON", "<=", 0.7),)),
 )

@@ -1,8 +1,8 @@
 """A service that costs next to nothing, so that the client dominates the measurement; it also
 counts token requests.
 
-python tests/benchmark/server.py [SECONDS]   prints its base URL, then answers, each time after
-SECONDS, until its standard input closes
+python tests/benchmark/server.py [SECONDS [FILE]]   prints its base URL, then answers, each time after
+SECONDS, until its standard input closes; with TLS if FILE has a key and its certificates
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import json
 import re
+import ssl
 import sys
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -70,8 +71,13 @@ class Service(asyncio.Protocol):
 async def serve() -> None:
     """Serve until standard input closes."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Service, "127.0.0.1", 0)
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    context = None
+    if len(sys.argv) > 2:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(sys.argv[2])
+    server = await loop.create_server(Service, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    print(f"http{'s' if context else ''}://127.0.0.1:{port}", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 
 
