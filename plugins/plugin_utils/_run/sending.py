@@ -9,6 +9,7 @@ A list has a report and lines on the screen as well.
 
 from __future__ import annotations
 
+import gc
 import time
 from contextlib import suppress
 from functools import partial
@@ -86,6 +87,7 @@ def _open_ledger(run: TaskRun, approved_rows: Mapping[str, int] | None, service:
 
 def _send_list(run: TaskRun) -> Result:
     """Carry out a list, report it, and show on the screen what it did, or would do."""
+    gc.freeze()  # what is there outlives the list, so the collector need not look at it
     spec, params = run.spec, run.options.params
     left_out = select(params, spec, run.core) if spec.names else ""
     service = settings_from(params, run.check_mode).base_url
@@ -110,7 +112,8 @@ def _send_list(run: TaskRun) -> Result:
     open_ledger = partial(_open_ledger, run, last_rows)
     collected = carry_out_list(run.options, context, open_ledger, bodies)
     seconds = time.monotonic() - began
-    if run.recording:
+    # Only a server that took over can lack rows: another file is noticed at once.
+    if run.recording and run.recording.ledger.database.tried_for:
         with suppress(LedgerError):  # then the outcomes say that they could not be recorded
             run.warnings += filter(None, [run.recording.recover()])
     if collected.is_in_flight:  # threads that outlast the list go on using the ledger
