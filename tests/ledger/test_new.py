@@ -104,11 +104,8 @@ def test_a_new_ledger_is_said_once_for_a_run(ansible, where):
 
 def lose_the_last_row(location: str) -> None:
     """Do to a ledger what a restored backup or a failover does."""
-    for statement in (
-        "DELETE FROM infrastructure_services_entry WHERE name = 'web02'",
-        "DELETE FROM infrastructure_services_history WHERE name = 'web02'",
-    ):
-        execute(location, statement)
+    for table in ("entry", "history"):
+        execute(location, f"DELETE FROM infrastructure_services_{table} WHERE name = 'web02'")
 
 
 def test_a_ledger_that_has_gone_back_in_time_says_so(ansible, where):

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from ledger.entries import put, states
 from ledger.tasks import key, list_task
 from ledger.test_postgresql import ENTRY
 from ledger.test_together import created, crowd
+from support.waiting import until
 
 
 @pytest.fixture
@@ -47,9 +47,7 @@ def pooled(database) -> Iterator[str]:
         with subprocess.Popen(
             line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
-            deadline = time.monotonic() + 10
-            while not Path(directory, ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
+            until(Path(directory, ".s.PGSQL.6432").exists)
             yield f"postgresql://postgres@/{name}?host={directory}&port=6432"
             process.kill()
 

@@ -106,17 +106,17 @@ class TaskRun:
     def tell_news(self, ledger: Ledger) -> None:
         """Show once in a run that a ledger is new; warn of one that has gone back in time."""
         seen = last_seen(setting("ANSIBLE_HOME"), ledger.header.ledger_id)
-        if ledger.is_new:
-            line = f"{ledger.where} is a new ledger: nothing was recorded before"
-            if not self.only_checks and run_memory().is_first(line):
-                show(line, stderr=True)
-        elif ledger.went_back or not ledger.has_row(seen):
+        if ledger.went_back or not ledger.has_row(seen):
             self.warnings.append(
                 f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
                 " that this controller has seen, and what was created since then would be created"
                 " again. Record it first, from the reports of those runs:"
                 f" {playbook_command(ledger.shown, 'settle')} -e file=REPORT"
             )
+        elif ledger.is_new:
+            line = f"{ledger.where} is a new ledger: nothing was recorded before"
+            if not self.only_checks and run_memory().is_first(line):
+                show(line, stderr=True)
 
 
 class Action(TaskAction):
