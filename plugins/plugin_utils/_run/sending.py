@@ -22,6 +22,7 @@ from ...module_utils._list.threads import carry_out_list
 from ...module_utils._result import Result
 from ...module_utils._task.options import settings_from
 from ...module_utils._task.task import Sender, Unrecorded, carry_out
+from ...module_utils._values import Asset
 from .._ledger.entries import LedgerError
 from .._ledger.location import checked_location, forget_ledgers, shown_location
 from .._ledger.recording import Recording
@@ -96,13 +97,7 @@ def _send_list(run: TaskRun) -> Result:
     if params["report"]:
         is_plan = run.check_mode and not run.only_checks
         report = Report(params["report"], place, run_id(), service, is_plan)
-    last_rows = bodies = None
-    if params["approved"]:  # before a ledger is created
-        read = run.open_ledger(params["ledger"], service, read_only=True) if place else None
-        resource = spec.sent.resource.name
-        approved = approved_plan(params["approved"], resource, service, place, read)
-        last_rows = {name: row.last_row or 0 for name, row in approved.items()}
-        bodies = {name: dict(row.body or {}) for name, row in approved.items()}
+    last_rows, bodies = _approved(run, service, place)  # before a ledger is created
     context = _context(
         run,
         watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
@@ -129,6 +124,19 @@ def _send_list(run: TaskRun) -> Result:
     if spec.names and returned.failed:  # callbacks print all of a failure of the role
         return returned.but(diff=None, ansible_facts=None, results=None, not_listed=None)
     return returned
+
+
+def _approved(
+    run: TaskRun, service: str, place: str | None
+) -> tuple[dict[str, int] | None, dict[str, Asset] | None]:
+    """Return the last rows and the bodies in the approved plan, by name or id; None without one."""
+    path = run.options.params["approved"]
+    if not path:
+        return None, None
+    read = run.open_ledger(run.options.params["ledger"], service, read_only=True) if place else None
+    approved = approved_plan(path, run.spec.sent.resource.name, service, place, read)
+    last_rows = {name: row.last_row or 0 for name, row in approved.items()}
+    return last_rows, {name: dict(row.body or {}) for name, row in approved.items()}
 
 
 def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:
