@@ -99,8 +99,8 @@ virtual machines: 2 to create, 1 differs, 1 in doubt, 1 unchanged
   ! drift  attributes.cpu 4 -> 8: the service cannot update it
   + new1   ip 192.0.2.11, vm_ram 16
   + new2   ip 192.0.2.12, vm_ram 32
-  . 1 recorded and not in this list: gone. If no other list has them, delete
-      them on the service and forget their entries, or add them to the list.
+  . 1 recorded and not in this list: gone. The run leaves them alone. To remove
+      one, delete it on the service, then forget its entry.
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
 application roles: 1 to update
   ~ role-1  description one -> two. These fields are known and not sent:

@@ -154,8 +154,8 @@ class Update(AssetOperation):
             if not known or holds_placeholder(known):
                 raise InvalidInput(
                     "send",
-                    "complete needs the asset as it is now, without masked values: give current, or"
-                    " a ledger that has it",
+                    "complete needs the asset as it is now, without masked values: record it with"
+                    " infrastructure.services.settle, or give current",
                 )
             # The service may not repeat all that was sent.
             sent = recorded.sent if recorded and not task.current else {}

@@ -31,8 +31,8 @@ _MOST_PLANNED = 40  # assets
 _LONGEST_NAME = 24  # columns; beside longer names the fields are not aligned
 _SHORT, _GLUE = 40, "\N{NO-BREAK SPACE}"  # a field of so many columns stays on one line
 _GONE = (
-    "{:,} recorded and not in this list: {}. If no other list has them, delete them on the service"
-    " and forget their entries, or add them to the list."
+    "{:,} recorded and not in this list: {}. The run leaves them alone. To remove one, delete it on"
+    " the service, then forget its entry."
 )
 Fields = Mapping[str, str]
 

@@ -244,8 +244,9 @@ def _markdown(run: Run, file: str) -> str:
     text, command = "\n".join(plan), printable(_command(file))
     fence = "`" * max([3, *(1 + len(ticks) for ticks in re.findall("`+", text + command))])
     heading = f"## Plan: {counted(tally(run.results))}"
-    how = [_APPROVE, "", f"{fence}shell", command, fence]
-    return "\n".join([f"<!-- {FORMAT} -->", heading, "", *how, "", f"{fence}diff", text, fence, ""])
+    has_effect = any(row.plan in EFFECTS for row in run.results)
+    how = [_APPROVE, "", f"{fence}shell", command, fence, ""] if has_effect else []
+    return "\n".join([f"<!-- {FORMAT} -->", heading, "", *how, f"{fence}diff", text, fence, ""])
 
 
 def _in_diff(line: str) -> str:
