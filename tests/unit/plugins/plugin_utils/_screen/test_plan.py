@@ -74,8 +74,8 @@ def test_a_plan_says_what_is_shared_once_and_all_own_fields_of_each():
         '      ip 192.0.2.11, subnet {"mask": "m"}, status s',
         "  + new2   vm_ram 32, ip 192.0.2.12",
         "  . 2 recorded and not in this list: gone1, gone2. The run leaves",
-        "      them alone. To remove one, delete it on the service, then forget",
-        "      its entry.",
+        "      them alone. To remove one, delete it on the service, then",
+        "      forget its entry.",
         f"  To settle it: {COMMAND}",
     ]
 

@@ -311,8 +311,10 @@ def test_a_plan_for_a_merge_request_is_that_of_the_screen_in_a_fence(path, tmp_p
         "virtual machines: 1 to create, 1 differs, 1 unchanged",
         "! drift  attributes.cpu 2 -> 8: the service cannot update it",
         "+ new    team web",
-        f"# 1 recorded and not in this list: {gone}. The run leaves them alone. To remove one,"
-        " delete it on the service,",
+        (
+            f"# 1 recorded and not in this list: {gone}. The run leaves them alone. To remove one,"
+            " delete it on the service,"
+        ),
         "    then forget its entry.",
         "```",
     ]
