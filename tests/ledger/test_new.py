@@ -32,12 +32,8 @@ def play(location: str, *tasks: dict) -> dict:
         {"name": f"task {number}", "ignore_errors": True, **task}
         for number, task in enumerate(tasks)
     ]
-    return {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "module_defaults": defaults,
-        "tasks": named,
-    }
+    here = {"hosts": "localhost", "gather_facts": False}
+    return {**here, "module_defaults": defaults, "tasks": named}
 
 
 def run_plays(ansible, *plays: dict, check: bool = False) -> Run:
@@ -60,11 +56,9 @@ def left_behind(location: str, ansible) -> list[str]:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)])
 def where(request, ansible) -> str:
-    return (
-        f"{ansible.directory}/new.db"
-        if request.param == "sqlite"
-        else request.getfixturevalue("postgres")
-    )
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return f"{ansible.directory}/new.db"
 
 
 def shown(where: str) -> str:

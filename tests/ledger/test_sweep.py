@@ -57,13 +57,8 @@ def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") ->
     files = [f"--trace-path={ledger}{suffix}" for ledger in ledgers for suffix in ("", "-journal")]
     with fork(*arguments) as process:
         assert process.wait() == "ready"
-        with traced(
-            process.pid,
-            log,
-            *files,
-            f"--trace={call}",
-            *([f"--inject={call}:{inject}"] if inject else []),
-        ):
+        injected = [f"--inject={call}:{inject}"] if inject else []
+        with traced(process.pid, log, *files, f"--trace={call}", *injected):
             said = process.results()
     assert len(said) == 2, f"{call} {inject}: it ended without a result"
     return said[1]

@@ -62,15 +62,8 @@ class Server:
 
     def _control(self, *words: str, check: bool = True) -> int:
         """Run pg_ctl, which waits until the command has had its effect, and return its exit status."""
-        line = [
-            self._server.bin_path / "pg_ctl",
-            "--wait",
-            "--timeout",
-            "60",
-            "--pgdata",
-            self._data,
-            *words,
-        ]
+        options = ("--wait", "--timeout", "60", "--pgdata", self._data)
+        line = [self.commands / "pg_ctl", *options, *words]
         done = subprocess.run(
             line, user=self._server.system_user, stdout=subprocess.DEVNULL, check=check
         )

@@ -14,7 +14,7 @@ from typing import Iterator
 from urllib.parse import quote
 
 from . import sql
-from .entries import LedgerError, Write
+from .entries import LedgerAway, LedgerError, Write
 from .sql import Row, Statement
 
 # Seconds to wait for other writers, each of which takes milliseconds.
@@ -114,9 +114,16 @@ class SqliteDatabase:
         with self._transaction("BEGIN IMMEDIATE"):
             counts = [self._execute(statement).rowcount for statement in statements]
             if not (kind is Write.EDIT and 0 in counts):
-                self._connection.execute("COMMIT")
+                self._commit()
                 require_same_file(self.where, self._identity)
         return counts
+
+    def _commit(self) -> None:
+        """Commit; raise LedgerAway on an error, which may come after the commit took effect."""
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerAway(self._failure(str(error)).problem) from None
 
     def _execute(self, statement: Statement) -> sqlite3.Cursor:
         text, values = statement
