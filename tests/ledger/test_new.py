@@ -27,13 +27,12 @@ TASKS = {
 
 def play(location: str, *tasks: dict) -> dict:
     """Return a play whose tasks name the ledger; it goes on when one fails."""
-    defaults = {"group/infrastructure.services.all": {"ledger": location}}
     named = [
         {"name": f"task {number}", "ignore_errors": True, **task}
         for number, task in enumerate(tasks)
     ]
-    here = {"hosts": "localhost", "gather_facts": False}
-    return {**here, "module_defaults": defaults, "tasks": named}
+    here = {"hosts": "localhost", "gather_facts": False, "tasks": named}
+    return {**here, "module_defaults": {"group/infrastructure.services.all": {"ledger": location}}}
 
 
 def run_plays(ansible, *plays: dict, check: bool = False) -> Run:
