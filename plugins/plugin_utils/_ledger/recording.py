@@ -198,8 +198,8 @@ class Recording(Unrecorded):
             )
         except LedgerAway as error:
             raise LedgerError(
-                f"{error.problem}. Nothing was sent. If the ledger lists {printable(key.name)} in"
-                " doubt, it may be settled as absent"
+                f"{error.problem}. If the ledger lists {printable(key.name)} in doubt, it may be"
+                " settled as absent"
             ) from None
         return Intent(self, task, change, since)
 
