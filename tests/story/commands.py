@@ -25,6 +25,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger im
     location,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run import workers
+from ansible_collections.infrastructure.services.plugins.plugin_utils._screen import report
 
 ACTIONS = "ansible_collections.infrastructure.services.plugins.action."
 
@@ -61,7 +62,8 @@ class Terminal:
             patch.setattr(
                 Display, "display", lambda _, text, **_how: self.lines.extend(text.splitlines())
             )
-            patch.setattr(entries, "current_time", lambda: f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+            for module in entries, report:
+                patch.setattr(module, "current_time", lambda: f"{moment:%Y-%m-%dT%H:%M:%SZ}")
             patch.chdir(self.directory)
             try:
                 yield
