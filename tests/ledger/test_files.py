@@ -301,3 +301,14 @@ def test_reading_a_missing_ledger_finds_and_creates_nothing(location, opened):
         ledger = opened(location, read_only=True)
         assert (ledger.is_new, entry_of(ledger, key()), states(ledger)) == (True, None, {})
         assert ledger.history([key()]) == {key(): []}
+
+
+def test_a_file_that_another_task_creates_meanwhile_is_used(tmp_path, opened, monkeypatch):
+    place, connect = tmp_path / "ledger.db", sqlite3.connect
+
+    def after_another_task(*arguments, **options):
+        place.touch()
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", after_another_task)
+    assert states(opened(str(place))) == {}

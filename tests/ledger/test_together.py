@@ -84,6 +84,7 @@ def test_two_equal_lists_at_once_create_each_machine_once(location, fork, servic
     assert created(service) == sorted(names)
     by_name: dict[str, list[dict]] = {name: [] for name in names}
     for result in results:
+        assert "results" in result, result
         for each in result["results"]:
             by_name[each["item"]].append(each)
     for name, (first, second) in by_name.items():

@@ -18,7 +18,7 @@ from .entries import LedgerError, Write
 from .sql import Row, Statement
 
 # Seconds to wait for other writers, each of which takes milliseconds.
-_BUSY_TIMEOUT = 60.0
+_BUSY_TIMEOUT = 60
 # UnicodeError: a lone surrogate, which is no UTF-8.
 _ERRORS = (sqlite3.Error, OSError, UnicodeError)
 # What to do, by a part of SQLite's text.
@@ -42,7 +42,7 @@ class SqliteDatabase:
 
     now = "CAST(strftime('%s', 'now') AS INTEGER)"
     continue_numbers = ""
-    tried_for = 0.0  # seconds: SQLite rolls back what it does not commit
+    tried_for = 0  # seconds: SQLite rolls back what it does not commit
 
     def __init__(self, path: str) -> None:
         """Open the file at an absolute path, if there is one; raise LedgerError."""
@@ -163,8 +163,8 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def require_same_file(path: str, before: tuple[int, int] | None) -> None:
-    """Raise LedgerError if a file was replaced since its identity was `before`."""
-    if before != identity(path):
+    """Raise LedgerError if a file was replaced since its identity was `before`, None: no file."""
+    if before and before != identity(path):
         raise LedgerError(
             f"{path} was removed or replaced while it was in use. Restore the file that has the"
             " recorded entries, then run again"
