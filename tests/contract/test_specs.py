@@ -75,7 +75,8 @@ def test_the_emulator_knows_every_field_and_answers_with_the_envelope(service, r
     keys.
     """
     whole = sample(ATTRIBUTES[resource])
-    result = run_task(resource, base_url=service.url, attributes=whole)
+    known = {"current": {"id": "role-0001"}} if resource == UPDATE else {}
+    result = run_task(resource, base_url=service.url, attributes=whole, **known)
     assert (result["outcome"], result["warnings"]) == ("accepted", [])
     assert result["request"]["body"]["attributes"] == whole
     assert result["asset"]["attributes"] == whole

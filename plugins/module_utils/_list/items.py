@@ -14,10 +14,11 @@ from typing import Any, Mapping
 from .._call.client import Settings
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing, quantity
 from .._resources.planning import Task
+from .._result import Result
 from .._secrets import for_message, printable
 from .._task.specs import ModuleSpec
 from .._task.validation import Options, validated
-from .._values import Asset, Params, differences, shown
+from .._values import Params, differences, shown
 
 
 def prepare_all(options: Options, settings: Settings) -> list[Task]:
@@ -51,10 +52,10 @@ def require_plans(spec: ModuleSpec, tasks: list[Task]) -> None:
     faults.raise_if_any()
 
 
-def require_approved(tasks: list[Task], approved: Mapping[str, Asset]) -> None:
+def require_approved(tasks: list[Task], approved: Mapping[str, Result]) -> None:
     """Raise InvalidInput unless each asset to send is approved with the same body.
 
-    `approved`: the bodies that may be sent, by name or id.
+    `approved`: the rows of the plan that have an effect, by name or id.
     """
     faults = []
     for task in tasks:
@@ -63,7 +64,7 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Asset]) -> None:
         name = task.key
         why = "the plan does not send it"
         if name in approved:
-            found = differences(task.plan.body, approved[name], both=True)
+            found = differences(task.plan.body, approved[name].body, both=True)
             how = "{wanted} now, {found} approved"
             why = listing([printable(field.describe(how)) for field in found], MAX_FAULTS)
         if why:

@@ -48,9 +48,11 @@ def carry_out_list(
     options: Options,
     context: Context,
     open_ledger: Callable[[str], Unrecorded],
-    approved: Mapping[str, Asset] | None = None,
+    approved: Mapping[str, Result] | None = None,
 ) -> ListResult:
-    """Return the results of a list; `approved`: the bodies that may be sent, None for any."""
+    """Return the results of a list; `approved`: the rows with the bodies that may be sent, by name or
+    id, None for any.
+    """
     settings = settings_from(options.valid(), context.check_mode)
     tasks = prepare_all(options, settings)
     ledger = open_ledger(settings.base_url)

@@ -39,6 +39,10 @@ _KNOWN = (
     "these fields are known and not sent: {}. A service that replaces drops them; send: complete"
     " keeps them."
 )
+_NOT_KNOWN = (
+    "nothing is known of it, and a service that replaces drops the fields that are not sent: {}."
+    " Send them too; or record the asset, or give current, with send: complete."
+)
 _UNEXPECTED = "these fields came back different from what was sent: {}."
 _LOST = (
     "these fields were known and not sent, and came back different or not at all: {}. The service"
@@ -222,10 +226,12 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     elif client.context.check_mode:
         asset, after = _predicted(operation, plan.known, sent)
         warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
+        warnings += _about(_NOT_KNOWN, _not_known(operation, plan, sent))
     else:
         asset, details = client.call(request, lease)
         after, lost = asset, _lost(plan, asset)
         warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
+        warnings += _about(_NOT_KNOWN, _not_known(operation, plan, {**sent, **prune(asset)}))
         warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
         about.update(details, lost=tuple(field.named("known", "now") for field in lost))
     return Result(
@@ -278,6 +284,15 @@ def _unexpected(sent: Asset, asset: Asset) -> list[str]:
         for field in differences(sent, asset)
         if field.found is not ABSENT and field.wanted != {}
     ]
+
+
+def _not_known(operation: AssetOperation, plan: Plan, shown: Asset) -> list[str]:
+    """Return the fields that an update drops for all that is known.
+
+    `shown`: what is sent and what came back.
+    """
+    is_blind = plan.body and not (plan.known or operation.creates)
+    return [name for name in ENVELOPE if name not in shown] if is_blind else []
 
 
 def _lost(plan: Plan, asset: Asset) -> list[Difference]:

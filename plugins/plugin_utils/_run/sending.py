@@ -22,7 +22,6 @@ from ...module_utils._list.threads import carry_out_list
 from ...module_utils._result import Result
 from ...module_utils._task.options import settings_from
 from ...module_utils._task.task import Sender, Unrecorded, carry_out
-from ...module_utils._values import Asset
 from .._ledger.entries import LedgerError
 from .._ledger.location import checked_location, forget_ledgers, shown_location
 from .._ledger.recording import Recording
@@ -74,15 +73,16 @@ def _context(run: TaskRun, **more: Any) -> Context:
     )
 
 
-def _open_ledger(run: TaskRun, approved_rows: Mapping[str, int] | None, service: str) -> Unrecorded:
-    """Open the ledger of the task, if it has one."""
+def _open_ledger(run: TaskRun, approved: Mapping[str, Result] | None, service: str) -> Unrecorded:
+    """Open the ledger of the task, if it has one; `approved`: the rows of the approved plan."""
     location = run.options.params["ledger"]
     if not location:
         return Unrecorded()
     ledger = run.open_ledger(location, service, run.check_mode)
     run.tell_news(ledger)
     say = partial(run.show, stderr=True)
-    run.recording = Recording(ledger, run.options.secrets, run_id(), approved_rows, say, run.pause)
+    rows = None if approved is None else {name: row.last_row or 0 for name, row in approved.items()}
+    run.recording = Recording(ledger, run.options.secrets, run_id(), rows, say, run.pause)
     return run.recording
 
 
@@ -97,15 +97,15 @@ def _send_list(run: TaskRun) -> Result:
     if params["report"]:
         is_plan = run.check_mode and not run.only_checks
         report = Report(params["report"], place, run_id(), service, is_plan)
-    last_rows, bodies = _approved(run, service, place)  # before a ledger is created
+    approved = _approved(run, service, place)  # before a ledger is created
     context = _context(
         run,
         watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
     )
     began = time.monotonic()
     # A faulty list creates no ledger.
-    open_ledger = partial(_open_ledger, run, last_rows)
-    collected = carry_out_list(run.options, context, open_ledger, bodies)
+    open_ledger = partial(_open_ledger, run, approved)
+    collected = carry_out_list(run.options, context, open_ledger, approved)
     seconds = time.monotonic() - began
     # Only a server that took over can lack rows: another file is noticed at once.
     if run.recording and run.recording.ledger.database.tried_for:
@@ -126,17 +126,13 @@ def _send_list(run: TaskRun) -> Result:
     return returned
 
 
-def _approved(
-    run: TaskRun, service: str, place: str | None
-) -> tuple[dict[str, int] | None, dict[str, Asset] | None]:
-    """Return the last rows and the bodies in the approved plan, by name or id; None without one."""
+def _approved(run: TaskRun, service: str, place: str | None) -> dict[str, Result] | None:
+    """Return the rows of the approved plan that have an effect, by name or id; None without one."""
     path = run.options.params["approved"]
     if not path:
-        return None, None
+        return None
     read = run.open_ledger(run.options.params["ledger"], service, read_only=True) if place else None
-    approved = approved_plan(path, run.spec.sent.resource.name, service, place, read)
-    last_rows = {name: row.last_row or 0 for name, row in approved.items()}
-    return last_rows, {name: dict(row.body or {}) for name, row in approved.items()}
+    return approved_plan(path, run.spec.sent.resource.name, service, place, read)
 
 
 def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:

@@ -124,7 +124,7 @@ def test_fields_that_came_back_different_raise_one_warning(back, named):
 
 def test_an_answer_with_the_id_of_another_asset_is_a_warning():
     with serving(answer(200, {"id": "role-0002"})) as wire:
-        result = run_task(UPDATE, base_url=wire.url)
+        result = run_task(UPDATE, base_url=wire.url, current={"id": "role-0001"})
     told = "application role role-0001: these fields came back different from what was sent"
     assert result["warnings"] == [f'{told}: id ("role-0001" sent, "role-0002" came back).']
 

@@ -118,3 +118,28 @@ def test_a_warning_names_the_asset_the_fields_and_both_values():
         " attributes.login (true known, null now). The service replaces what is not sent, or somebody else changed it."
         " To restore them, add the known values to the task, the item or its body, with send: complete."
     )
+
+
+@pytest.mark.parametrize(
+    ("check", "came_back", "named"),
+    [
+        (True, {}, "name, service, attributes, platform, region, tenant"),
+        (
+            False,
+            {**NULLS, **TWO, "id": "role-1"},
+            "name, service, attributes, platform, region, tenant",
+        ),
+        (False, {**KNOWN, **TWO}, "platform, region, tenant"),
+        (False, {**KNOWN, **TWO, "platform": "p", "region": "r", "tenant": "t"}, ""),
+    ],
+)
+def test_an_update_of_an_unknown_role_names_the_fields_that_it_may_drop(check, came_back, named):
+    with serving(answer(200, came_back)) as wire:
+        given = {"base_url": wire.url, "access_token": "token-of-the-tests", "id": "role-1", **TWO}
+        result = run_exactly(UPDATE, given, check_mode=check)
+    told = (
+        "application role role-1: nothing is known of it, and a service that replaces drops the"
+        f" fields that are not sent: {named}. Send them too; or record the asset, or give current,"
+        " with send: complete."
+    )
+    assert result["warnings"] == ([told] if named else [])
