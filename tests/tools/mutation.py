@@ -3,9 +3,10 @@
     make mutation ARGUMENTS="[--sample NUMBER] [--seed NUMBER] [--minutes NUMBER] [FOLDER...]"
 
 For each folder of FOLDERS a fixed seed draws lines, and one mutation of each line. cosmic-ray makes
-them in a copy of the tree and runs the tests of that folder, without those that start Ansible. The
-survivors are printed with their change, then the score by folder. A mutation that makes the tests
-take three times as long counts as noticed. When the minutes are over, the rest is not tried.
+them in a copy of the tree, and runs the tests of that folder without Ansible; what these do not
+notice, the tests that start Ansible with the copy may. The survivors are printed with their change,
+then the score by folder. A mutation that makes the tests take three times as long counts as noticed.
+When the minutes are over, the rest is not tried.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkR
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/mutation"
 TREE = BUILD / "tree"
-PYTEST = "-m pytest -x -q --hypothesis-seed=1 -m 'not stress and not matrix and not ansible'"
+PYTEST = "-m pytest -x -q --hypothesis-seed=1 -m 'not stress and not matrix and {}'"
+# Those that start Ansible, for all folders.
+WITH_ANSIBLE = "-n 2 tests/crossing tests/many tests/integration tests/ledger tests/security"
+COLLECTIONS = BUILD / "collections"
 UNIT = "tests/unit/plugins"
 
 # The tests of each folder, those that notice most first; what does not exist is left out.
@@ -39,17 +43,16 @@ FOLDERS = {
     "plugin_utils/_ledger": [f"{UNIT}/plugin_utils/_ledger", "tests/story", "tests/ledger"],
     "plugin_utils/_run": [f"{UNIT}/plugin_utils/_run", "tests/story"],
     "plugin_utils/_screen": [f"{UNIT}/plugin_utils/_screen", "tests/story"],
-    "plugin_utils/_csv": [f"{UNIT}/plugin_utils/_csv", f"{UNIT}/filter", "tests/story"],
-    "plugin_utils": [f"{UNIT}/plugin_utils", f"{UNIT}/filter"],
+    "plugin_utils": [f"{UNIT}/plugin_utils/test_csv.py", "tests/story"],
     "module_utils/_list": [f"{UNIT}/module_utils/_list", "tests/faults/test_generated.py"],
     "module_utils/_task": [f"{UNIT}/module_utils/_task", "tests/contract", "tests/tokens"],
     "module_utils/_resources": [f"{UNIT}/module_utils/_resources", "tests/contract"],
     "module_utils/_call": [f"{UNIT}/module_utils/_call", "tests/tokens", "tests/faults"],
     "module_utils/_http": [f"{UNIT}/module_utils/_http", "tests/tls", "tests/faults"],
     "module_utils": [f"{UNIT}/module_utils", "tests/security", "tests/contract"],
-    "action": [f"{UNIT}/action", "tests/story"],
+    "action": ["tests/story"],
     "inventory": [f"{UNIT}/inventory"],
-    "filter": [f"{UNIT}/filter", f"{UNIT}/plugin_utils/_csv"],
+    "filter": [f"{UNIT}/plugin_utils/test_csv.py"],
 }
 
 
@@ -119,9 +122,17 @@ def try_folder(folder: str, given: argparse.Namespace, seconds: float) -> Score:
     tests = [name for name in FOLDERS[folder] if (TREE / name).exists()]
     if not files or not tests:
         return Score(folder, 0, 0)
-    command = f"{sys.executable} {PYTEST} {' '.join(tests)}"
+    installed = COLLECTIONS / "ansible_collections/infrastructure/services"
+    installed.parent.mkdir(parents=True, exist_ok=True)
+    installed.unlink(missing_ok=True)
+    installed.symlink_to(TREE)
+    alone, started = PYTEST.format("not ansible"), PYTEST.format("ansible")
+    command = (
+        f"export TEST_COLLECTIONS={COLLECTIONS}; {sys.executable} {alone} {' '.join(tests)} &&"
+        f" {sys.executable} {started} {WITH_ANSIBLE}"
+    )
     done = subprocess.run(
-        shlex.split(command), cwd=TREE, stdout=subprocess.PIPE, text=True, check=False
+        ["sh", "-c", command], cwd=TREE, stdout=subprocess.PIPE, text=True, check=False
     )
     if done.returncode:
         print(f"{folder}: not tried, since its tests fail without a change\n{done.stdout[-2000:]}")
@@ -131,7 +142,7 @@ def try_folder(folder: str, given: argparse.Namespace, seconds: float) -> Score:
     config.write_text(
         "[cosmic-ray]\n"
         f"module-path = {json.dumps(files)}\nexcluded-modules = []\ntimeout = {patience}\n"
-        f"test-command = {json.dumps(f'timeout {patience:.0f} {command}')}\n"
+        f"test-command = {json.dumps(f'timeout {patience:.0f} sh -c {shlex.quote(command)}')}\n"
         '[cosmic-ray.distributor]\nname = "local"\n',
         encoding="utf-8",
     )
