@@ -9,6 +9,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
 from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
     carry_out_list,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
@@ -66,7 +67,8 @@ def run_list(
     result = None
     try:
         with patch.object(transport, "send_once", send_once):
-            result = carry_out_list(given, context, open_ledger, approved)
+            plan = approved and {name: Result(body=body) for name, body in approved.items()}
+            result = carry_out_list(given, context, open_ledger, plan)
     finally:
         if result and result.is_in_flight:
             _LEFT.extend(opened)
