@@ -166,10 +166,10 @@ def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
         key=json.dumps,
     )
     said = told.said("first")
-    assert "virtual machines: 2 created, 0 unchanged, 0 in doubt, 0 rejected, " in said
-    assert "application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, " in said
+    assert "virtual machines: 2 created, " in said
+    assert "application roles: 1 updated, " in said
     assert told.bodies("first-again") == []
-    assert "virtual machines: 0 created, 2 unchanged, 0 in doubt" in told.said("first-again")
+    assert "virtual machines: 2 unchanged, " in told.said("first-again")
 
 
 def test_everything_is_attempted_and_failures_are_named_at_the_end(told):

@@ -63,7 +63,7 @@ PLAN = {
 
 
 END = """\
-virtual machines: 3 created, 0 unchanged, 1 in doubt, 1 rejected, 0 s
+virtual machines: 3 created, 1 in doubt, 1 rejected, 0 s
   ? lost
       POST http://127.0.0.1:PORT/api/v1/services/compute/virtual_machines:
       status 504: a gateway timed out waiting for the service. It is unknown
@@ -75,7 +75,7 @@ virtual machines: 3 created, 0 unchanged, 1 in doubt, 1 rejected, 0 s
       status 422: the service rejected the values of the request; check their
       names and types. No virtual machine was created.
   To settle it: ansible-playbook infrastructure.services.in_doubt -e ledger=HERE/fleet.db
-application roles: 1 updated, 0 unchanged, 0 in doubt, 0 rejected, 0 s
+application roles: 1 updated, 0 s
 """
 DOUBT = """\
 HERE/fleet.db: 1 unknown

@@ -16,7 +16,7 @@ from ...module_utils._errors import REJECTED, listing, quantity
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
 from ...module_utils._task.task import GRACE
-from .rows import EMPTY, IN_DOUBT, UNCHANGED, by_cause, counted, is_in_doubt, mark, tally
+from .rows import EMPTY, by_cause, counted, is_in_doubt, mark, tally
 
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS = 10
@@ -62,10 +62,7 @@ def result_lines(operation: Operation, rows: list[Result], seconds: float, width
     """
     if not rows:
         return [f"{operation.resource.noun}s: {EMPTY}"]
-    usual = dict.fromkeys((operation.done, UNCHANGED, IN_DOUBT, REJECTED), 0)
-    head = f"{operation.resource.noun}s: {counted(usual | tally(rows))}, {seconds:,.0f} s"
-    if len(head) > width:
-        head = f"{operation.resource.noun}s: {counted(tally(rows))}, {seconds:,.0f} s"
+    head = f"{operation.resource.noun}s: {counted(tally(rows))}, {seconds:,.0f} s"
     lines = wrapped(head, width, "", "  ")
     failed = [row for row in rows if row.failed or row.lost]
     causes = by_cause(failed)
