@@ -218,7 +218,7 @@ def test_without_a_ledger_nothing_is_sent_and_the_variable_is_named(told, case):
 
 def test_an_empty_fleet_is_valid_and_says_that_it_is_empty(told):
     assert not told.failed("empty-lists")
-    assert "virtual machines: the list is empty\n" in told.said("empty-lists")
+    assert "virtual machines: the list is empty, 0 s\n" in told.said("empty-lists")
     assert told.bodies("empty-lists") == []
 
 

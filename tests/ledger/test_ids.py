@@ -169,7 +169,7 @@ def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, s
     for body in ({**BODY, "id": "id-9"}, {name: BODY[name] for name in ("name", "attributes")}):
         other = {**approved, "web01": body}
         refused = run(*machines, approved=other, rows=rows)
-        assert 'not approved as listed now: web01: id ("id-1" now, ' in refused["msg"]
+        assert 'does not match 1 asset of this list: web01: id ("id-1" now, ' in refused["msg"]
     assert states(ledger) == {"doubt": UNKNOWN}
     done = run(*machines, approved=approved, rows=rows)
     assert (done["changed"], done["counts"]["changed"], done["outcome"]) == (True, 2, "not_sent")

@@ -70,9 +70,11 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Result]) -> None:
         if why:
             faults.append(f"{for_message(name)}: {why}")
     if faults:
-        assets_are = f"{quantity(len(faults), 'asset')} {'is' if len(faults) == 1 else 'are'}"
-        told = f"{assets_are} not approved as listed now: {listing(faults, MAX_FAULTS, '; ')}"
-        raise InvalidInput("approved", f"{told}. Make a new plan (--check) and have it approved")
+        raise InvalidInput(
+            "approved",
+            f"the plan does not match {quantity(len(faults), 'asset')} of this list:"
+            f" {listing(faults, MAX_FAULTS, '; ')}. Make a new plan (--check) and have it approved",
+        )
 
 
 def merged(below: Any, above: Any) -> Any:

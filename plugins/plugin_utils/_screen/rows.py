@@ -19,7 +19,6 @@ CREATE, UPDATE, ADOPT = "create", "update", "adopt"
 EFFECTS = (CREATE, UPDATE, ADOPT)  # the plans that change something
 DIFFERS, IN_DOUBT, NOT_LISTED = "differs", "in doubt", "not listed"
 NOT_STARTED, UNCHANGED = "not started", "unchanged"
-EMPTY = "the list is empty"
 FORMAT = "infrastructure.services report"
 PLANNED, ENDED = "planned", "ended"  # the states of a run
 # Of a file that claims to be a report.
@@ -148,7 +147,8 @@ def tally(rows: Iterable[Result]) -> dict[str, int]:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Return a tally as a text."""
-    return ", ".join(f"{number:,} {word}" for word, number in counts.items()) or EMPTY
+    told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
+    return told or "the list is empty"
 
 
 def by_cause(rows: Iterable[Result]) -> list[list[Result]]:

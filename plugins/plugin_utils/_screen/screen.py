@@ -16,7 +16,7 @@ from ...module_utils._errors import REJECTED, listing, quantity
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
 from ...module_utils._task.task import GRACE
-from .rows import EMPTY, by_cause, counted, is_in_doubt, mark, tally
+from .rows import by_cause, counted, is_in_doubt, mark, tally
 
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds
 _MOST_PROBLEMS = 10
@@ -60,8 +60,6 @@ def result_lines(operation: Operation, rows: list[Result], seconds: float, width
 
     `width`: in columns.
     """
-    if not rows:
-        return [f"{operation.resource.noun}s: {EMPTY}"]
     head = f"{operation.resource.noun}s: {counted(tally(rows))}, {seconds:,.0f} s"
     lines = wrapped(head, width, "", "  ")
     failed = [row for row in rows if row.failed or row.lost]

@@ -65,7 +65,7 @@ def test_another_asset_is_refused_with_all_others_at_once(name):
     with pytest.raises(InvalidInput) as refused:
         sent({"web01": BODY}, [{**BODY, "name": name}, {"name": "third"}])
     assert (
-        f"2 assets are not approved as listed now: {name}: the plan does not send it; third: the plan"
+        f"the plan does not match 2 assets of this list: {name}: the plan does not send it; third: the plan"
         in refused.value.msg
     )
 
@@ -76,7 +76,7 @@ def test_a_boolean_is_no_number_and_an_update_is_held_to_its_plan():
     for approved in ({"attributes": {"login": 1}}, {"attributes": {}}, {}, {**body, "name": "x"}):
         with pytest.raises(
             InvalidInput,
-            match=r"^approved: 1 asset is not approved as listed now: r: .* now, .* approved",
+            match=r"^approved: the plan does not match 1 asset of this list: r: .* now, .* approved",
         ):
             sent({"r": approved}, [{"id": "r", **body}], APPLICATION_ROLES)
 
@@ -94,7 +94,7 @@ def test_the_first_hundred_of_many_are_told():
     with pytest.raises(InvalidInput) as refused:
         sent({}, items)
     assert refused.value.msg.startswith(
-        "approved: 1,100 assets are not approved as listed now: vm0: the plan does not send it; "
+        "approved: the plan does not match 1,100 assets of this list: vm0: the plan does not send it; "
     )
     assert " and 1,000 more. Make a new plan" in refused.value.msg
 
