@@ -250,6 +250,7 @@ def test_a_name_too_long_for_the_index_is_refused_before_the_request(postgres, s
 def test_a_statement_that_waits_for_another_transaction_is_bounded(postgres, opened, monkeypatch):
     ledger = opened(postgres)
     monkeypatch.setattr(postgresql, "_BEGIN", postgresql._BEGIN.replace("'8s'", "'300ms'"))
+    monkeypatch.setattr(postgresql.PostgresDatabase, "tried_for", 0.1)
     with psycopg.connect(postgres) as other:
         other.execute("LOCK TABLE infrastructure_services_entry")
         with pytest.raises(LedgerError, match="lock timeout"):
@@ -284,7 +285,8 @@ def test_the_library_logs_nothing(postgres, opened):
     assert not logging.getLogger("psycopg").isEnabledFor(logging.CRITICAL)
 
 
-def test_a_deadlock_is_repeated(postgres, service):
+@pytest.mark.parametrize("sqlstate", ["40P01", "55P03"])
+def test_a_deadlock_or_a_lock_that_is_held_for_too_long_is_repeated(sqlstate, postgres, service):
     """One that a function of the test reports, once."""
     task(postgres, base_url=service.url, name="first")
     schema = postgres.rpartition("%3D")[2]
@@ -292,7 +294,7 @@ def test_a_deadlock_is_repeated(postgres, service):
         postgres,
         "CREATE SEQUENCE tries; CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$"
         f" BEGIN IF nextval('{schema}.tries') = 1 THEN"
-        " RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01';"
+        f" RAISE EXCEPTION 'lock' USING ERRCODE = '{sqlstate}';"
         " END IF; RETURN NEW; END $$;"
         " CREATE TRIGGER deadlock BEFORE INSERT ON infrastructure_services_entry"
         " FOR EACH ROW EXECUTE FUNCTION deadlock()",

@@ -53,8 +53,8 @@ _LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
 _HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby, a
-# deadlock, a task that was stopped.
-_AWAY = ("08", "53", "57P", "0A000", "40P01", "25P03")
+# deadlock, a lock that an edit of thousands of entries holds, a task that was stopped.
+_AWAY = ("08", "53", "57P", "0A000", "40P01", "55P03", "25P03")
 
 
 class PostgresDatabase:
