@@ -32,10 +32,13 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkR
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/mutation"
 TREE = BUILD / "tree"
-PYTEST = "-m pytest -x -q --hypothesis-seed=1 -m 'not stress and not matrix and {}'"
-# Those that start Ansible, for all folders.
-WITH_ANSIBLE = "-n 2 tests/crossing tests/many tests/integration tests/ledger tests/security"
 COLLECTIONS = BUILD / "collections"
+PYTEST = f"{sys.executable} -m pytest -x -q --hypothesis-seed=1 -m 'not stress and not matrix and"
+# The tests that start Ansible, for all folders.
+WITH_ANSIBLE = (
+    f"TEST_COLLECTIONS={COLLECTIONS} {PYTEST} ansible' -n 2 tests/crossing tests/many"
+    " tests/integration tests/ledger tests/security"
+)
 UNIT = "tests/unit/plugins"
 
 # The tests of each folder, those that notice most first; what does not exist is left out.
@@ -108,36 +111,48 @@ def cosmic_ray(*arguments: str, seconds: float | None = None) -> None:
     subprocess.run(line, cwd=TREE, check=True, timeout=seconds)
 
 
-def try_folder(folder: str, given: argparse.Namespace, seconds: float) -> Score:
-    """Draw the mutations of a folder, try them for at most so long, and print the survivors."""
-    began = time.monotonic()
+def copy_tree() -> None:
+    """Make a new copy of the tree, which Ansible finds as the installed collection."""
     shutil.rmtree(TREE, ignore_errors=True)
     TREE.parent.mkdir(parents=True, exist_ok=True)
     GitCopier().copy(ROOT, TREE)
     for command in ("init", "--quiet"), ("add", "--all"):  # tests ask what is tracked
         subprocess.run(["git", *command], cwd=TREE, check=True)
+    installed = COLLECTIONS / "ansible_collections/infrastructure/services"
+    installed.parent.mkdir(parents=True, exist_ok=True)
+    installed.unlink(missing_ok=True)
+    installed.symlink_to(TREE)
+
+
+def seconds_of(command: str) -> float:
+    """Return how long tests take without a change; exit if one of them fails."""
+    began = time.monotonic()
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=TREE, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{done.stdout[-4000:]}\n{command}: fails without a change")
+    return time.monotonic() - began
+
+
+def try_folder(
+    folder: str, given: argparse.Namespace, seconds: float, with_ansible: float
+) -> Score:
+    """Draw the mutations of a folder, try them for at most so long, and print the survivors.
+
+    `with_ansible`: how many seconds the tests take that start Ansible.
+    """
+    began = time.monotonic()
+    copy_tree()
     files = sorted(
         path.relative_to(TREE).as_posix() for path in (TREE / "plugins" / folder).glob("*.py")
     )
     tests = [name for name in FOLDERS[folder] if (TREE / name).exists()]
     if not files or not tests:
         return Score(folder, 0, 0)
-    installed = COLLECTIONS / "ansible_collections/infrastructure/services"
-    installed.parent.mkdir(parents=True, exist_ok=True)
-    installed.unlink(missing_ok=True)
-    installed.symlink_to(TREE)
-    alone, started = PYTEST.format("not ansible"), PYTEST.format("ansible")
-    command = (
-        f"export TEST_COLLECTIONS={COLLECTIONS}; {sys.executable} {alone} {' '.join(tests)} &&"
-        f" {sys.executable} {started} {WITH_ANSIBLE}"
-    )
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=TREE, stdout=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
-        print(f"{folder}: not tried, since its tests fail without a change\n{done.stdout[-2000:]}")
-        return Score(folder, 0, 0)
-    patience = 60 + 3 * (time.monotonic() - began)
+    alone = f"{PYTEST} not ansible' {' '.join(tests)}"
+    patience = 60 + 3 * (seconds_of(alone) + with_ansible)
+    command = f"{alone} && {WITH_ANSIBLE}"
     config, session = BUILD / "config.toml", BUILD / "session.sqlite"
     config.write_text(
         "[cosmic-ray]\n"
@@ -181,11 +196,13 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", help="folders of plugins (all)")
     given = parser.parse_args()
     end = time.monotonic() + given.minutes * 60
+    copy_tree()
+    with_ansible = seconds_of(WITH_ANSIBLE)
     folders = given.folders or list(FOLDERS)
     scores = []
     for number, folder in enumerate(folders):
         left = (end - time.monotonic()) / (len(folders) - number)
-        scores.append(try_folder(folder, given, left))
+        scores.append(try_folder(folder, given, left, with_ansible))
     total = Score("all", sum(one.noticed for one in scores), sum(one.survived for one in scores))
     print("\n| folder | mutations | noticed | score |\n|---|--:|--:|--:|")
     print(*scores, total, sep="\n")
