@@ -100,6 +100,11 @@ STATEMENTS = {
 PLACES = {
     "a directory": (lambda path: made(path, Path.mkdir), "is not a regular file", True),
     "no directory": (lambda path: path / "ledger.db", "No such file or directory", False),
+    "a link to itself": (
+        lambda path: made(path, lambda path: path.symlink_to(path)) / "ledger.db",
+        "Too many levels of symbolic links",
+        True,
+    ),
     "text": (lambda path: file(path, b"not a ledger\n" * 500), NO_LEDGER, True),
     "zeros": (lambda path: file(path, bytes(8192)), NO_LEDGER, True),
     "letters": (lambda path: file(path, b"xy"), NO_LEDGER, True),

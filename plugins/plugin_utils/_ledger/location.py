@@ -20,7 +20,7 @@ from ...module_utils._task.options import LEDGER_VARIABLE
 from .entries import Serial
 from .ledger import Database, Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase, described, parsed_url
-from .sqlite import SqliteDatabase, identity, require_same_file
+from .sqlite import SqliteDatabase, require_same_file
 
 # By process, location and service: opening one for each item of a loop would take longer
 # than its requests. A ledger that was inherited through fork() belongs to the parent.
@@ -53,7 +53,7 @@ def open_ledger(given: str, base_url: str, read_only: bool, forbids: str, files:
             f" to be a new one, set {forbids} to true",
         )
     if not file:  # this task may have created it
-        files.write(location, identity(location))
+        files.write(location, ledger.database.identity)
     _ledgers[key] = ledger
     return ledger
 

@@ -71,6 +71,7 @@ class PostgresDatabase:
         f"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('{sql.HISTORY}', 'number'),"
         f" pg_catalog.max(number)) FROM {sql.HISTORY}"
     )
+    identity = None  # of a file
     _has_tables = False
     _is_hanging = False
     tried_for = 10.0  # seconds for which a write is tried again while the database is away
@@ -91,7 +92,7 @@ class PostgresDatabase:
         """Return whether there is a ledger in the schema."""
         if not self._has_tables:
             (((found,),),) = self.read([(f"SELECT pg_catalog.to_regclass('{sql.LEDGER}')", ())])
-            self._has_tables = found is not None
+            self._has_tables = bool(found)
         return self._has_tables
 
     def create(self, statements: list[Statement]) -> None:

@@ -24,7 +24,7 @@ _ERRORS = (sqlite3.Error, OSError, UnicodeError)
 # What to do, by a part of SQLite's text.
 _ADVICE = {
     "database is locked": (
-        f"others have written to it, or have read it in one transaction, for {_BUSY_TIMEOUT:g} s."
+        f"others have written to it, or have read it in one transaction, for {_BUSY_TIMEOUT} s."
         " When you run it again, use fewer forks, or end what reads it"
     ),
     "not a database": (
@@ -34,7 +34,7 @@ _ADVICE = {
 }
 _OURS = {*sql.TABLES, f"{sql.HISTORY}_of"}
 # Without the tables and indexes of SQLite itself.
-_SCHEMA = "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+_SCHEMA = "SELECT name FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
 
 
 class SqliteDatabase:
@@ -48,7 +48,6 @@ class SqliteDatabase:
         """Open the file at an absolute path, if there is one; raise LedgerError."""
         self.where = self.shown = path
         self._is_durable: bool | None = None
-        self._tables: set[str] = set()
         with self._translated():
             if os.path.lexists(path) and not os.path.isfile(path):
                 raise self._failure(
@@ -61,16 +60,16 @@ class SqliteDatabase:
 
         Raises LedgerError for a file with other tables, views or triggers.
         """
-        self._identity = identity(self.where)
+        self.identity = identity(self.where)
         self._connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(self.where))}?mode=rw" if self._identity else ":memory:",
+            f"file:{quote(os.fsencode(self.where))}?mode=rw" if self.identity else ":memory:",
             timeout=_BUSY_TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
             uri=True,
         )
         (rows,) = self.read([(_SCHEMA, ())])
-        self._tables = {name for (name,) in rows}
+        self._tables: set[str] = {name for (name,) in rows}
         others = sorted(self._tables - _OURS)
         if others:
             raise self._failure(
@@ -89,7 +88,7 @@ class SqliteDatabase:
             os.close(os.open(self.where, os.O_CREAT | os.O_RDWR, 0o600))
             self._open()
         self.write(statements, Write.OUTCOME)
-        self._tables = {*sql.TABLES}
+        self._tables = _OURS
 
     def close(self) -> None:
         """Close the connection."""
@@ -115,7 +114,7 @@ class SqliteDatabase:
             counts = [self._execute(statement).rowcount for statement in statements]
             if not (kind is Write.EDIT and 0 in counts):
                 self._connection.execute("COMMIT")
-                require_same_file(self.where, self._identity)
+                require_same_file(self.where, self.identity)
         return counts
 
     def _execute(self, statement: Statement) -> sqlite3.Cursor:
@@ -128,7 +127,7 @@ class SqliteDatabase:
         with self._translated():
             self._connection.execute(begin)
             try:
-                require_same_file(self.where, self._identity)
+                require_same_file(self.where, self.identity)
                 yield
             finally:
                 if self._connection.in_transaction:
@@ -155,8 +154,8 @@ def _sqlite(statement: str, now: str) -> str:
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Return the device and inode of a file, None if there is no file."""
-    with suppress(OSError, ValueError):
+    """Return the device and inode of a file, None if there is no file; raise OSError."""
+    with suppress(FileNotFoundError):
         status = os.stat(path)
         return status.st_dev, status.st_ino
     return None
@@ -164,8 +163,10 @@ def identity(path: str) -> tuple[int, int] | None:
 
 def require_same_file(path: str, before: tuple[int, int] | None) -> None:
     """Raise LedgerError if a file was replaced since its identity was `before`, None: no file."""
-    if before and before != identity(path):
-        raise LedgerError(
-            f"{path} was removed or replaced while it was in use. Restore the file that has the"
-            " recorded entries, then run again"
-        )
+    with suppress(OSError):
+        if before in (None, identity(path)):
+            return
+    raise LedgerError(
+        f"{path} was removed or replaced while it was in use. Restore the file that has the"
+        " recorded entries, then run again"
+    )
