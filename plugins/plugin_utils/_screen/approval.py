@@ -35,6 +35,7 @@ def approved_plan(
         run = Run.from_json(strict_json.decode(Path(path).read_text("utf-8")))
         serial = Serial(**(run.serial or {}))
         rows = _rows_in(run, resource, serial)
+        made_for, made_at = for_message(run.service), for_message(run.ledger or "none")
     except OSError as error:
         raise InvalidInput("approved", f"{path!r} cannot be read: {error.strerror}") from None
     except DAMAGES:
@@ -45,7 +46,6 @@ def approved_plan(
         ) from None
     is_same = run.ledger_id == ledger_id if run.ledger_id else run.ledger == place
     if run.service != service or not is_same:
-        made_for, made_at = for_message(run.service), for_message(run.ledger or "none")
         raise InvalidInput(
             "approved",
             f"{path!r} was made for {made_for} and the ledger {made_at}, and this list is for"

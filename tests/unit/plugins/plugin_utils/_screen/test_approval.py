@@ -71,6 +71,8 @@ OF_ANOTHER = (
         (json.dumps(plan(serial={"number": -1, "revision": 0})), NO_PLAN),
         (json.dumps(plan(service="https://other.example")), OF_ANOTHER),
         (json.dumps(plan(service="a" * 9000)), "for (too long to be shown) and"),
+        (json.dumps(plan(service=None)), NO_PLAN),
+        (json.dumps(plan(ledger=7)), NO_PLAN),
         (json.dumps(plan(ledger_id=7)), "was made for"),
         (json.dumps(plan(serial={"number": 1, "revision": 1})), "with a history"),
         (forged(lambda run: run["results"].append(run["results"][0])), NO_PLAN),
