@@ -136,8 +136,7 @@ class Gate:
 
     def wait(self, seconds: float) -> bool:
         """Wait until all items have ended that were begun, and no further one will begin."""
-        self._over.wait(seconds)
-        return bool(self._over.is_set())
+        return bool(self._over.wait(seconds))
 
     def _note_end(self) -> None:
         if not self.begun and (self.reason or not self._pending):
