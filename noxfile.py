@@ -386,10 +386,11 @@ def stress(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def bench(session: nox.Session) -> None:
-    """Measure the speed against ansible-core's own modules, and the cost of the ledger."""
+    """Measure the speed against ansible-core's own modules and mitogen, and the ledger's cost."""
     install_artifact(session)
+    mitogen = "pip install --quiet --target .build/mitogen -r tests/requirements-bench.txt"
     names = ("loops.py", "many.py", "safety.py")
-    run_each(session, *(f"python tests/benchmark/{name}" for name in names))
+    run_each(session, mitogen, *(f"python tests/benchmark/{name}" for name in names))
 
 
 @nox.session

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,12 +62,31 @@ class Pair(NamedTuple):
     limit: float
     hosts: int = 1
     rounds: int = 3
+    is_mitogen: bool = False  # whether theirs runs under mitogen
 
 
 NAME, HOST = "vm-{{ item }}", "vm-{{ inventory_hostname }}"
+NEW_NAME = f"{NAME} {{{{ now() }}}}"  # in no ledger yet
 ELSEWHERE = {"vars": {"ansible_connection": "process"}}  # keeps a task out of the worker
+LEDGER = {"environment": {"INFRASTRUCTURE_SERVICES_LEDGER": "{{ playbook_dir }}/loops.db"}}
 PAIRS = (
     Pair("loop of 50, uri : ours", create(NAME, **over(50)), uri(NAME, **over(50)), ">=", 50),
+    Pair(
+        "loop of 50, uri under mitogen : ours",
+        create(NEW_NAME, **over(50)),
+        uri(NEW_NAME, **over(50)),
+        ">=",
+        3,
+        is_mitogen=True,
+    ),
+    Pair(
+        "loop of 50, uri under mitogen : ours, ledger",
+        create(NEW_NAME, **LEDGER, **over(50)),
+        uri(NEW_NAME, **over(50)),
+        ">=",
+        2,
+        is_mitogen=True,
+    ),
     Pair(
         "loop of 1000, ours : debug",
         create(NAME, **over(1000)),
@@ -155,7 +175,31 @@ def play(tasks: list[dict], hosts: int, directory: Path, **environment: str) -> 
     return [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
 
 
-def compare(pair: Pair, server: Server, directory: Path) -> tuple[list[float], list[float]]:
+def mitogen() -> dict[str, str]:
+    """Return the environment of a play under mitogen, in this environment or in .build/mitogen;
+    empty if it is not installed.
+    """
+    places = [*sys.path, str(HERE.parents[1] / ".build/mitogen")]
+    found = PathFinder.find_spec("ansible_mitogen", places)
+    if not found:
+        return {}
+    plugins = f"{found.submodule_search_locations[0]}/plugins/strategy"
+    return {"ANSIBLE_STRATEGY_PLUGINS": plugins, "ANSIBLE_STRATEGY": "mitogen_linear"}
+
+
+def compare_with_mitogen(pair: Pair, server: Server, directory: Path) -> tuple[list[float], ...]:
+    """Return the seconds as `compare` does; each side has processes of its own, because mitogen
+    changes how all tasks of a process run.
+    """
+    seconds: tuple[list[float], ...] = ([], [])
+    for dummy in range(pair.rounds):
+        for side, task, strategy in zip(seconds, (pair.ours, pair.theirs), ({}, mitogen())):
+            lines = play([task, task], pair.hosts, directory, **access(server), **strategy)
+            side.append(lines[1]["seconds"])  # the first one warms up
+    return seconds
+
+
+def compare(pair: Pair, server: Server, directory: Path) -> tuple[list[float], ...]:
     """Return the seconds of ours and of theirs, per round; one additional round warms up."""
     both = {"name": "ours", **pair.ours}, {"name": "theirs", **pair.theirs}
     tasks = [task for dummy in range(pair.rounds + 1) for task in both]
@@ -202,8 +246,11 @@ def main() -> None:
     only, held = word(__doc__), []
     with Server() as server, tempfile.TemporaryDirectory() as scratch:
         for pair in PAIRS:
-            if only in pair.work:
-                ours, theirs = map(statistics.median, compare(pair, server, Path(scratch)))
+            if only in pair.work and pair.is_mitogen and not mitogen():
+                print(f"{pair.work}: not measured, because mitogen is not in .build/mitogen")
+            elif only in pair.work:
+                measure = compare_with_mitogen if pair.is_mitogen else compare
+                ours, theirs = map(statistics.median, measure(pair, server, Path(scratch)))
                 figure = theirs / ours if pair.side == ">=" else ours / theirs
                 held.append(holds(pair.work, figure, pair.side, pair.limit, ours, theirs))
         work = "token requests, 100 hosts, forks 10"

@@ -12,7 +12,7 @@ COMMIT, REQUEST = 0.005, 0.02  # seconds
 
 
 def test_what_threads_write_at_once_is_one_commit():
-    """Not one for each thread that finds its change written, with the few that came since."""
+    """And a thread whose change is written does not wait for the commit after it."""
     made: list[int] = []  # how many changes each commit has
 
     def write(changes: list) -> list[bool]:
@@ -30,4 +30,4 @@ def test_what_threads_write_at_once_is_one_commit():
     with ThreadPoolExecutor(THREADS) as pool:
         assert [*pool.map(item, range(ITEMS))] == [[True, False]] * ITEMS
     assert sum(made) == 2 * ITEMS
-    assert len(made) < ITEMS
+    assert len(made) < ITEMS / 2

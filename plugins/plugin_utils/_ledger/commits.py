@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from typing import Deque
 
 from .entries import Change, LedgerError, Write
 from .ledger import Ledger
@@ -19,7 +17,9 @@ class Commits:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._waiting: Deque[Change] = deque()
+        self._joining = threading.Lock()
+        self._waiting: list[Change] = []  # the next transaction
+        self._is_over = threading.Event()  # set once it has ended
         self._turn = threading.Lock()
         self._effects: dict[int, bool] = {}  # by the revision of a change
         self._lost: LedgerError | None = None  # why nothing more is begun
@@ -29,12 +29,19 @@ class Commits:
 
         As Ledger.write. Raises LedgerError.
         """
-        self._waiting.append(change)
-        with self._turn:
-            # Another thread may have written it; then those that wait can share the next commit.
-            if change.revision not in self._effects:
-                self._write_all([self._waiting.popleft() for _change in range(len(self._waiting))])
-            effect = self._effects.pop(change.revision, None)
+        with self._joining:
+            self._waiting.append(change)
+            changes, is_over = self._waiting, self._is_over
+        if changes[0] is change:  # it writes all that join before its turn
+            with self._turn:
+                with self._joining:
+                    self._waiting, self._is_over = [], threading.Event()
+                try:
+                    self._write_all(changes)
+                finally:
+                    is_over.set()
+        is_over.wait()
+        effect = self._effects.pop(change.revision, None)
         if effect is None:
             raise self._lost or LedgerError("nothing was written")
         return effect

@@ -47,7 +47,6 @@ class SqliteDatabase:
     def __init__(self, path: str) -> None:
         """Open the file at an absolute path, if there is one; raise LedgerError."""
         self.where = self.shown = path
-        self._is_durable: bool | None = None
         with self._translated():
             if os.path.lexists(path) and not os.path.isfile(path):
                 raise self._failure(
@@ -102,15 +101,12 @@ class SqliteDatabase:
     def write(self, statements: list[Statement], kind: Write) -> list[int]:
         """Execute statements in one transaction; return how many rows each of them changed."""
         # An outcome survives the death of this process, all else also a power failure.
-        is_durable = kind is not Write.OUTCOME
-        if is_durable != self._is_durable:
-            with self._translated():
-                if self._is_durable is None:  # another program may have set WAL
-                    self._connection.execute("PRAGMA journal_mode = DELETE")
-                mode = "EXTRA" if is_durable else "NORMAL"
-                self._connection.execute(f"PRAGMA synchronous = {mode}")
-            self._is_durable = is_durable
-        with self._transaction("BEGIN IMMEDIATE"):
+        mode = "NORMAL" if kind is Write.OUTCOME else "EXTRA"
+        with self._transaction(
+            "PRAGMA journal_mode = DELETE",  # another program may have set WAL
+            f"PRAGMA synchronous = {mode}",
+            "BEGIN IMMEDIATE",
+        ):
             counts = [self._execute(statement).rowcount for statement in statements]
             if not (kind is Write.EDIT and 0 in counts):
                 self._connection.execute("COMMIT")
@@ -122,10 +118,14 @@ class SqliteDatabase:
         return self._connection.execute(_sqlite(text, self.now), values)
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        """Run a transaction, which is rolled back unless it was committed; raise LedgerError."""
+    def _transaction(self, *begin: str) -> Iterator[None]:
+        """Run a transaction, which is rolled back unless it was committed; raise LedgerError.
+
+        `begin`: the statements that begin it.
+        """
         with self._translated():
-            self._connection.execute(begin)
+            for statement in begin:
+                self._connection.execute(statement)
             try:
                 require_same_file(self.where, self.identity)
                 yield

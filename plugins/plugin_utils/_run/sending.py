@@ -88,7 +88,9 @@ def _open_ledger(run: TaskRun, approved: Mapping[str, Result] | None, service: s
 
 def _send_list(run: TaskRun) -> Result:
     """Carry out a list, report it, and show on the screen what it did, or would do."""
-    gc.freeze()  # what is there outlives the list, so the collector need not look at it
+    # What is there outlives the list, and so do its results: the collector need not look for either.
+    gc.freeze()
+    gc.set_threshold(10_000)
     spec, params = run.spec, run.options.params
     left_out = select(params, spec, run.core) if spec.names else ""
     service = settings_from(params, run.check_mode).base_url
