@@ -16,7 +16,7 @@ class Sequences(NamedTuple):
     commands: int
 
 
-QUICK, LONG = Sequences(30, 25), Sequences(2000, 40)
+QUICK, LONG = Sequences(30, 25), Sequences(1000, 40)
 
 ANSWER, LOSE, DROP, REJECT = "answer", "lose the answer", "drop the request", "reject"
 FATES = (ANSWER, LOSE, DROP, REJECT)
