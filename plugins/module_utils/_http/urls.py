@@ -83,8 +83,8 @@ def service_url(option: str, url: str, allow_http: bool = True) -> str:
 
 def require_segment(option: str, value: str) -> None:
     """Raise InvalidInput for a value that cannot be one path segment, also percent-encoded."""
-    if value in (".", ".."):
-        raise InvalidInput(option, "must not be . or ..")
+    if value in ("", ".", ".."):
+        raise InvalidInput(option, "must not be empty, . or ..")
 
 
 def is_loopback(host: str) -> bool:

@@ -291,8 +291,9 @@ def _not_known(operation: AssetOperation, plan: Plan, shown: Asset) -> list[str]
 
     `shown`: what is sent and what came back.
     """
-    is_blind = plan.body and not (plan.known or operation.creates)
-    return [name for name in ENVELOPE if name not in shown] if is_blind else []
+    if plan.known or operation.creates or not plan.body:
+        return []
+    return [name for name in ENVELOPE if name not in shown]
 
 
 def _lost(plan: Plan, asset: Asset) -> list[Difference]:

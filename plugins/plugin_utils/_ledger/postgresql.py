@@ -71,7 +71,8 @@ class PostgresDatabase:
         f"SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('{sql.HISTORY}', 'number'),"
         f" pg_catalog.max(number)) FROM {sql.HISTORY}"
     )
-    identity = None  # of a file
+    # Only a file has one.
+    identity = None
     _has_tables = False
     _is_hanging = False
     tried_for = 10.0  # seconds for which a write is tried again while the database is away

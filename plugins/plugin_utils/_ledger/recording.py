@@ -146,7 +146,7 @@ class Recording(Unrecorded):
             for key, task in planned.items()
             if task.plan and task.plan.adopted
         }
-        for key, problem in taken_ids(self.ledger, adopted).items():
+        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
             error = InvalidInput("id", printable(problem))
             planned[key] = replace(planned[key], plan=None, error=error)
         return [*planned.values()]

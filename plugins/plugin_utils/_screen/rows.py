@@ -147,8 +147,7 @@ def tally(rows: Iterable[Result]) -> dict[str, int]:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Return a tally as a text."""
-    told = ", ".join(f"{number:,} {word}" for word, number in counts.items())
-    return told or "the list is empty"
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items()) or "the list is empty"
 
 
 def by_cause(rows: Iterable[Result]) -> list[list[Result]]:

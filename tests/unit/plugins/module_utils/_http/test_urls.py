@@ -119,7 +119,7 @@ def test_urls_of_one_service_have_one_canonical_form(url, canonical):
     assert canonical_url(url) == canonical_url(canonical) == canonical
 
 
-@pytest.mark.parametrize("identifier", [".", ".."])
+@pytest.mark.parametrize("identifier", ["", ".", ".."])
 def test_values_that_cannot_be_a_segment_are_refused(identifier):
     with pytest.raises(InvalidInput, match=r"^id: "):
         require_segment("id", identifier)
