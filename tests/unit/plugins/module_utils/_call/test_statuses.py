@@ -36,6 +36,6 @@ def test_each_text_is_filled_in_for_each_operation(operation):
         assert not set("{}") & set(text), status
 
 
-@pytest.mark.parametrize("status", [*NAMED, 400, 403, 404, 409, 500])
+@pytest.mark.parametrize("status", [*NAMED, 400, 403, 404, 409, 422, 500])
 def test_a_named_status_has_a_text_of_its_own(status):
     assert policy.meaning(status)[1] != policy.meaning(status // 100 * 100 + 98)[1]

@@ -71,6 +71,15 @@ def test_a_look_up_that_took_too_long_sends_nothing(monkeypatch):
         assert (failed.value.sent, failed.value.hopeless, wire.connections) == (False, False, 0)
 
 
+def test_an_answer_may_take_longer_than_connecting_may():
+    def late(_sent) -> bytes:
+        time.sleep(0.7)
+        return answer(201, {"c": 2})
+
+    with running(late) as wire:
+        assert send_once(ConnectionSettings(connect_timeout=0.5), request(wire.url), 60).body
+
+
 @pytest.mark.parametrize(
     ("version", "found"),
     [
