@@ -6,6 +6,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.li
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.ledger_table import (
     edit_lines,
     ledger_lines,
+    written_lines,
 )
 
 MACHINE, ROLE = "compute_virtual_machine", "cassandra_application_role"
@@ -123,3 +124,11 @@ def test_the_edits_of_a_list_are_counted_and_named():
         "  settled as present: b, c ",
         "  left in doubt: d",
     ]
+
+
+def test_a_file_with_doubts_comes_with_the_command_that_records_it():
+    settle = "ansible-playbook infrastructure.services.settle -e file=a.csv"
+    assert written_lines("a.csv", [{}, {}], settle) == ["Entries for a.csv: 2"]
+    written = written_lines("a.csv", [{}, {"settle": []}], settle)
+    assert (written[0], written[-1]) == ("Entries for a.csv: 2", settle)
+    assert written[1].startswith("In doubt: 1. Fill in the id of each machine that exists")

@@ -379,6 +379,16 @@ def test_a_report_with_other_types_settles_nothing(path, change):
         options_of_report(run)
 
 
+def test_a_report_with_two_ids_of_one_name_gives_neither(path):
+    two = {**CREATED, "asset": {"id": "2"}, "request_attempts": 1}
+    write(path, [*ITEMS, two])
+    made, lost = options_of_report(run_in(path))["entries"]
+    assert made["asset"] == {"id": [{"id": "1"}, {"id": "2"}]}
+    assert (lost["name"], lost["state"]) == ("b", "unknown")
+    write(path, ITEMS, run="run-2")
+    assert options_of_report(run_in(path))["entries"][0]["asset"] == {"id": "1"}
+
+
 def test_a_report_settles_no_role(path):
     """It has only its id, and `send: complete` would take that for the whole role."""
     write(path, ITEMS, operation=ROLE)

@@ -138,7 +138,7 @@ def test_the_outcome_of_a_list_is_the_one_that_needs_a_person_most(outcomes, out
     [
         ([(1.0, 0)], []),
         (
-            [(2.0, 20), (7.0, 220)],
+            [(2.0, 20), (6.9, 219), (7.0, 220)],
             [
                 "virtual machines: 120 of 500, 4 in flight, 0 in doubt, 0 rejected",
                 "virtual machines: 320 of 500, 4 in flight, 0 in doubt, 0 rejected",
