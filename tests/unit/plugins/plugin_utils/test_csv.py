@@ -68,7 +68,7 @@ READ = {
     "quotes": ('name;team\n"vm";"a;""b"""\n', {}, machine(team='a;"b"')),
     "delimiter": ("name:cpu\nvm:4\n", {"delimiter": ":"}, machine(cpu=4)),
     "columns": ("Host,CPUs\nvm,4\n", {"columns": {"Host": "name", "CPUs": "cpu"}}, machine(cpu=4)),
-    "ignore": ("name,Ordered\nvm,x\n", {"ignore": ["Ordered"]}, [{"name": "vm"}]),
+    "ignore": ("Ordered,name\nx,vm\n", {"ignore": ["Ordered"]}, [{"name": "vm"}]),
     "a point": ("name;cpu\nvm;16.5\n", {}, machine(cpu=16.5)),
     "a decimal comma": ("name;cpu\nvm;16,5\n", {"decimal": ","}, machine(cpu=16.5)),
     "a date-time": (
