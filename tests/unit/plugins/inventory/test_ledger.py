@@ -204,10 +204,10 @@ def test_an_address_or_a_host_name_is_the_ansible_host(listed, record, address):
 
 def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     for make in (list, record):
-        hosts, warned = listed()
-        assert hosts == {}
-        assert warned == f"no virtual machine is recorded in {tmp_path / 'fleet.db'}"
         make()
+        hosts, warned = listed()
+        assert (hosts, (tmp_path / "fleet.db").exists()) == ({}, make is record)
+        assert warned == f"no virtual machine is recorded in {tmp_path / 'fleet.db'}"
 
 
 @pytest.mark.parametrize(
