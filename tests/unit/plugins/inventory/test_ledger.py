@@ -202,6 +202,20 @@ def test_an_address_or_a_host_name_is_the_ansible_host(listed, record, address):
     assert (hosts["web01"]["ansible_host"], warned) == (address, "")
 
 
+@pytest.mark.parametrize(
+    ("made", "asked", "is_ours"),
+    [
+        ("ledger.yml", "ledger.yml", True),
+        ("fleet.ledger.yaml", "fleet.ledger.yaml", True),
+        ("hosts.yml", "hosts.yml", False),
+        ("hosts.yml", "ledger.yml", False),
+    ],
+)
+def test_a_configuration_is_known_by_its_name(tmp_path, made, asked, is_ours):
+    (tmp_path / made).touch()
+    assert InventoryModule().verify_file(str(tmp_path / asked)) == is_ours
+
+
 def test_a_missing_or_empty_ledger_is_a_warning(listed, record, tmp_path):
     for make in (list, record):
         make()

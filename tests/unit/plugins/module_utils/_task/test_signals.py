@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -78,3 +79,16 @@ def test_a_signal_at_another_time_is_deferred_to_the_end():
         say("never")
 
     assert in_child(work) == ("recorded", signal.SIGTERM)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_no_garbage_is_collected_only_while_a_signal_interrupts(before):
+    was_enabled = gc.isenabled()
+    try:
+        (gc.enable if before else gc.disable)()
+        with deferred() as signals:
+            with signals.raised():
+                assert not gc.isenabled()
+            assert gc.isenabled() == before
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
