@@ -37,8 +37,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 # What is reached. Lower a limit when less is reached; only a new field, option or operation raises
 # one, by what it needs.
 LIMITS = {
-    "characters": 249_551,
-    "syntax nodes": 57_594,
+    "characters": 249_521,
+    "syntax nodes": 57_593,
     "classes": 89,
     "files": 50,
     "mean width": 43.4,

@@ -61,14 +61,13 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Result]) -> None:
     for task in tasks:
         if not task.plan or task.plan.settled:
             continue
-        name = task.key
         why = "the plan does not send it"
-        if name in approved:
-            found = differences(task.plan.body, approved[name].body, both=True)
+        if task.key in approved:
+            found = differences(task.plan.body, approved[task.key].body, both=True)
             how = "{wanted} now, {found} approved"
             why = listing([printable(field.describe(how)) for field in found], MAX_FAULTS)
         if why:
-            faults.append(f"{for_message(name)}: {why}")
+            faults.append(f"{for_message(task.key)}: {why}")
     if faults:
         raise InvalidInput(
             "approved",

@@ -226,14 +226,13 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     elif client.context.check_mode:
         asset, after = _predicted(operation, plan.known, sent)
         warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
-        warnings += _about(_NOT_KNOWN, _not_known(operation, plan, sent))
     else:
         asset, details = client.call(request, lease)
         after, lost = asset, _lost(plan, asset)
         warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
-        warnings += _about(_NOT_KNOWN, _not_known(operation, plan, {**sent, **prune(asset)}))
         warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
         about.update(details, lost=tuple(field.named("known", "now") for field in lost))
+    warnings += _about(_NOT_KNOWN, _not_known(operation, plan, sent, after))
     return Result(
         changed=not plan.settled,
         asset=asset,
@@ -286,14 +285,11 @@ def _unexpected(sent: Asset, asset: Asset) -> list[str]:
     ]
 
 
-def _not_known(operation: AssetOperation, plan: Plan, shown: Asset) -> list[str]:
-    """Return the fields that an update drops for all that is known.
-
-    `shown`: what is sent and what came back.
-    """
-    if plan.known or operation.creates or not plan.body:
+def _not_known(operation: AssetOperation, plan: Plan, sent: Asset, after: Asset) -> list[str]:
+    """Return the fields that an update drops for all that is known of the asset `after` it."""
+    if plan.known or operation.creates or operation.removes:
         return []
-    return [name for name in ENVELOPE if name not in shown]
+    return [name for name in ENVELOPE if name not in sent and after.get(name) is None]
 
 
 def _lost(plan: Plan, asset: Asset) -> list[Difference]:

@@ -137,7 +137,7 @@ class PostgresDatabase:
                     if is_edit:
                         self._execute(_LOCK, ())
                     cursors = [self._execute(*statement) for statement in statements]
-                    is_void = is_edit and any(cursor.rowcount == 0 for cursor in cursors)
+                    is_void = is_edit and 0 in [cursor.rowcount for cursor in cursors]
                     self._connection.execute("ROLLBACK" if is_void else "COMMIT")
                 except self._errors:
                     try:

@@ -68,7 +68,7 @@ class SqliteDatabase:
             uri=True,
         )
         (rows,) = self.read([(_SCHEMA, ())])
-        self._tables: set[str] = {name for (name,) in rows}
+        self._tables = {name for (name,) in rows}
         others = sorted(self._tables - _OURS)
         if others:
             raise self._failure(
@@ -102,11 +102,9 @@ class SqliteDatabase:
         """Execute statements in one transaction; return how many rows each of them changed."""
         # An outcome survives the death of this process, all else also a power failure.
         mode = "NORMAL" if kind is Write.OUTCOME else "EXTRA"
-        with self._transaction(
-            "PRAGMA journal_mode = DELETE",  # another program may have set WAL
-            f"PRAGMA synchronous = {mode}",
-            "BEGIN IMMEDIATE",
-        ):
+        # Another program may have set WAL.
+        once = [] if self._connection.total_changes else ["PRAGMA journal_mode = DELETE"]
+        with self._transaction(*once, f"PRAGMA synchronous = {mode}", "BEGIN IMMEDIATE"):
             counts = [self._execute(statement).rowcount for statement in statements]
             if not (kind is Write.EDIT and 0 in counts):
                 self._connection.execute("COMMIT")

@@ -88,7 +88,7 @@ def _open_ledger(run: TaskRun, approved: Mapping[str, Result] | None, service: s
 
 def _send_list(run: TaskRun) -> Result:
     """Carry out a list, report it, and show on the screen what it did, or would do."""
-    # What is there outlives the list, and so do its results: the collector need not look for either.
+    # What is there, and what is made, mostly outlives the list: collecting garbage finds little.
     gc.freeze()
     gc.set_threshold(10_000)
     spec, params = run.spec, run.options.params

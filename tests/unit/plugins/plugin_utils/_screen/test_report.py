@@ -380,8 +380,7 @@ def test_a_report_with_other_types_settles_nothing(path, change):
 
 
 def test_a_report_with_two_ids_of_one_name_gives_neither(path):
-    two = {**CREATED, "asset": {"id": "2"}, "request_attempts": 1}
-    write(path, [*ITEMS, two])
+    write(path, [*ITEMS, {**CREATED, "asset": {"id": "2"}, "request_attempts": 1}])
     made, lost = options_of_report(run_in(path))["entries"]
     assert made["asset"] == {"id": [{"id": "1"}, {"id": "2"}]}
     assert (lost["name"], lost["state"]) == ("b", "unknown")
