@@ -134,6 +134,11 @@ class Run:
         self.in_flight: list[str] = []  # the assets of the requests that may arrive
         self.base_urls = {URL}
 
+    def close(self) -> None:
+        """Close the databases: a function that SQLite calls keeps the world in memory until then."""
+        for place in self.places.values():
+            place.connection.close()
+
     def open(self, at: str, base_url: str = URL, **how: bool) -> Ledger:
         """Open the ledger at a place."""
         place = self.places[at]

@@ -54,8 +54,15 @@ def problems_of(
     cast: tuple[Act, ...], choose: Callable[[int, int], int], faults: int, **how: object
 ) -> list[str]:
     """Run a cast and return what does not hold; `how`: as of Run."""
-    world = World(choose, faults)
-    run = Run(world, **how)
+    run = Run(World(choose, faults), **how)
+    try:
+        return _problems(cast, run)
+    finally:
+        run.close()
+
+
+def _problems(cast: tuple[Act, ...], run: Run) -> list[str]:
+    world = run.world
     is_moving = any(act in _MOVES for act in cast)
     if is_moving or change_url in cast:
         send(run, name=OTHER)

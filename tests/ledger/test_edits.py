@@ -373,7 +373,7 @@ def test_an_adopted_machine_is_compared_in_the_fields_that_it_has(edit, service)
 def test_the_module_edits_by_options_and_files_and_says_by_name_what_it_did(ansible):
     module, info = (f"infrastructure.services.{name}" for name in ("ledger_entry", "ledger_info"))
     path, none = (f"{ansible.directory}/{name}.db" for name in ("ledger", "none"))
-    options = {"ledger": path, "entries": [adopted("web01", cpu="4"), adopted("web02")]}
+    options = {"ledger": path, "entries": [adopted("web01", cpu="4"), adopted("Büro 2")]}
     file = {"ledger": path, "file": "fleet.csv", "delimiter": ";"}
     tasks = [
         {"name": "Plan", module: options, "check_mode": True},
@@ -389,12 +389,12 @@ def test_the_module_edits_by_options_and_files_and_says_by_name_what_it_did(ansi
     result = {each["name"]: run.result(each["name"]) for each in tasks}
     changed = {name: result[name]["changed"] for name in ("Plan", "Adopt", "None", "Forget")}
     assert changed == {"Plan": True, "Adopt": True, "None": False, "Forget": True}
-    assert "  adopted: web01, web02" in result["Adopt"]["text"]
+    assert "  adopted: web01, Büro 2" in result["Adopt"]["text"]
     assert result["Forget"]["names"]["forgotten"] == ["web01"]
     assert not (ansible.directory / "none.db").exists()
     assert result["Wrong"]["outcome"] == "not_sent"
     assert "1 invalid item: [0] (x): state is present but " in result["Wrong"]["msg"]
-    written = (ansible.directory / "fleet.csv").read_text()
-    assert written.startswith("resource;name;state;since;id;address\n")
+    header, row = (ansible.directory / "fleet.csv").read_text("utf-8").splitlines()[:2]
+    assert (header, row.split(";")[1]) == ("resource;name;state;since;id;address", '"""Büro 2"""')
     assert "line 1, column 1 " in result["Read"]["msg"]
-    assert "line 2 (web01): changed_at: this is about" in result["Stale"]["msg"]
+    assert "line 3 (web01): changed_at: this is about" in result["Stale"]["msg"]

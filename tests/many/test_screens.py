@@ -143,6 +143,7 @@ def test_the_screens_are_on_the_stream_that_people_read_and_fit_a_terminal(
         for part in re.split("^(?=application roles)", screen, flags=re.MULTILINE):
             assert part in read
             assert part.splitlines()[0] not in other
+        assert "is a new ledger" not in printed
         if callback != "default":
             json.loads(printed)
         lines = screen.splitlines()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -163,3 +164,21 @@ def test_a_stop_between_the_beginning_of_an_item_and_its_first_attempt_prevents_
     scheduler = Scheduled(10, do, Width(4), clock=virtual.monotonic, threads=virtual)
     scheduler.run(4)
     assert (virtual.errors, len(scheduler.ended), scheduler.begun) == ([], 1, {})
+
+
+@pytest.mark.parametrize("started", [0, 3])
+def test_a_thread_that_cannot_be_started_is_the_last_that_is_tried(started):
+    virtual, made = VirtualTime(), []
+    working = virtual.Thread
+
+    def thread(**given):
+        made.append(working(**given))
+        if len(made) > started:
+            made[-1].start = Mock(side_effect=RuntimeError("can't start new thread"))
+        return made[-1]
+
+    virtual.Thread = thread
+    scheduler = run_of(20, lambda _item, _slot: DONE, most=8, time=virtual)
+    assert len(made) == started + 1
+    assert len(scheduler.ended) == (20 if started else 0)
+    assert scheduler.reason == ("" if started else "no thread could be started")
