@@ -27,7 +27,16 @@ for _name in list(os.environ):
         del os.environ[_name]
 
 # With several workers, long files begin first, so that none is left at the end.
-_LONGEST_FIRST = ("crossing", "many", "ledger", "integration", "docs", "ecosystem", "security")
+_LONGEST_FIRST = (
+    "story",
+    "crossing",
+    "many",
+    "ledger",
+    "integration",
+    "docs",
+    "ecosystem",
+    "security",
+)
 
 # No deadline: beside other tests an example may take long. `make stress` draws more examples.
 for _profile, _examples in (("test", 40), ("stress", 1000)):
