@@ -51,7 +51,7 @@ certify: venv ## Import the artifact as Galaxy does
 matrix: venv ## Run what depends on ansible-core on the same (or CORES="2.17")
 	@$(NOX) matrix -- $(CORES)
 
-stress: venv ## Run sweeps, generated answers and crash loops: forty minutes
+stress: venv ## Run sweeps, generated answers and crash loops: half an hour
 	@$(NOX) stress
 
 bench: venv ## Measure speed against uri, and safety, on a quiet machine
