@@ -21,10 +21,13 @@ from cyclonedx.validation.json import JsonStrictValidator
 from docs.guides import ROOT, read
 from support.running import BIN
 
-pytestmark = pytest.mark.skipif(
-    not all(map(shutil.which, ("gpg", "gpgv"))),
-    reason="pip cannot bring GnuPG: apt install gnupg gpgv",
-)
+pytestmark = [
+    pytest.mark.matrix,
+    pytest.mark.skipif(
+        not all(map(shutil.which, ("gpg", "gpgv"))),
+        reason="pip cannot bring GnuPG: apt install gnupg gpgv",
+    ),
+]
 NAME = f"infrastructure-services-{VERSION}"
 ARTIFACT, BOM, SUMS = f"{NAME}.tar.gz", f"{NAME}.cdx.json", "SHA256SUMS"
 KEY, STRANGER = "releaser@example.com", "stranger@example.com"
