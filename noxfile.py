@@ -70,8 +70,8 @@ antsibull_nox.load_antsibull_nox_toml()
 def shield() -> None:
     """Remove what the caller's environment could change, and name the places that tools share."""
     for name in list(os.environ):
-        if name.startswith(("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "MOLECULE_")):
-            del os.environ[name]
+        if name.startswith(("ANSIBLE_", "INFRASTRUCTURE_SERVICES_", "MOLECULE_", "PYTHONDONT")):
+            del os.environ[name]  # without bytecode, each process would compile what it imports
     BUILD.mkdir(exist_ok=True)
     (BUILD / "ansible.cfg").touch()
     os.environ |= {
