@@ -144,3 +144,19 @@ def test_no_secret_in_a_playbook_run(ansible, service, in_process):
     assert {f"Bearer {SECRETS[name]}" for name in ("token", "fetched")} <= sent, (
         "the secrets were not used"
     )
+
+
+@pytest.mark.matrix
+def test_no_log_hides_the_items_of_a_list(ansible, service):
+    """Since 2.19, Ansible itself shows the message, and warnings."""
+    module = "infrastructure.services.compute_virtual_machines"
+    url = f"{service.url}/forbidden/token"
+    options = {**TOKEN, "base_url": url, "virtual_machines": [{"name": "web01"}]}
+    token = {"CANARY_TOKEN": SECRETS["token"]}
+    shown = []
+    for no_log in (True, False):
+        task = {module: options, "no_log": no_log, "ignore_errors": True}
+        run = ansible("ansible-playbook", "-vvvv", tasks=[task], **token)
+        assert run.rc == 0, run.output
+        shown.append('"item": "web01"' in run.output)
+    assert shown == [False, True], run.output
