@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -54,11 +55,8 @@ def problems_of(
     cast: tuple[Act, ...], choose: Callable[[int, int], int], faults: int, **how: object
 ) -> list[str]:
     """Run a cast and return what does not hold; `how`: as of Run."""
-    run = Run(World(choose, faults), **how)
-    try:
+    with closing(Run(World(choose, faults), **how)) as run:
         return _problems(cast, run)
-    finally:
-        run.close()
 
 
 def _problems(cast: tuple[Act, ...], run: Run) -> list[str]:

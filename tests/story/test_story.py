@@ -8,7 +8,6 @@ service nor the person gave; after a move, one of the two ledgers is in use.
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import json
 import shutil
@@ -76,7 +75,6 @@ class Person(RuleBasedStateMachine):
     def teardown(self) -> None:
         self._server.__exit__(None, None, None)
         shutil.rmtree(self.directory)
-        gc.unfreeze()  # a list freezes what its process keeps to its end, and this one goes on
 
     def new_file(self, ending: str) -> str:
         self.number += 1
