@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from ..module_utils._errors import InvalidInput
 from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
@@ -30,26 +29,13 @@ class ActionModule(Action):
             found = entries_in(params["file"], params["delimiter"])
             known = {"entries": found} if isinstance(found, list) else options_of_report(found)
             params = {**params, **known}
-        url, secrets, check_mode = params["base_url"], run.options.secrets, run.check_mode
-        service = service_url("base_url", url) if url else ""
-        ledger = run.open_ledger(params["ledger"], service, read_only=True)
-        reported = params.get("service", "")
-        service = ledger.header.base_url or service or reported
-        if reported not in ("", service):
-            raise InvalidInput(
-                "file", f"is the report of a run for {reported}, and the ledger is for {service}"
-            )
-        edits, result = edits_of(ledger, params, secrets)
-        if edits and ledger.is_new and not service:
-            raise InvalidInput(
-                "base_url", "is needed for a new ledger, since a ledger belongs to one service"
-            )
-        # Only an edit that adds something creates a missing ledger.
-        if edits and not check_mode:
-            ledger = run.open_ledger(params["ledger"], service)
-            write_edits(ledger, edits, run_id(), params.get("reported_at", ""))
-        run.tell_news(ledger)
-        result["text"] = edit_lines(result["counts"], result["names"], check_mode)
+        service = service_url("base_url", params["base_url"]) if params["base_url"] else ""
+        ledger = run.open_ledger(params["ledger"], service, writes=not run.check_mode)
+        edits, result = edits_of(ledger, params, run.options.secrets)
+        if edits and not run.check_mode:
+            write_edits(ledger, edits, run_id())
+        run.warn_if_back(ledger)
+        result["text"] = edit_lines(result["counts"], result["names"], run.check_mode)
         if params["entries"] is not None:
             run.show(*result["text"])
         return result

@@ -33,13 +33,13 @@ class ActionModule(Action):
         file, delimiter = params["file"], params["delimiter"]
         if file:
             require_new_file(file)
-        ledger = run.open_ledger(params["ledger"], read_only=True)
-        run.tell_news(ledger)
+        ledger = run.open_ledger(params["ledger"])
         result = list_entries(ledger, params)
+        run.warn_if_back(ledger)
         if not (file or params["table"]):
             return result
         rows = result.pop("entries")
-        if file and result["exists"]:
+        if file:
             result["file"] = file
             if not run.check_mode:
                 write_rows(file, rows, delimiter)
@@ -49,6 +49,6 @@ class ActionModule(Action):
             by_file = settle_commands(ledger.shown)
             width = screen_width() if IS_TERMINAL else sys.maxsize  # each row on one line
             lines = ledger_lines(rows, result, what, by_file, width)
-        if params["table"] and result["exists"]:
+        if params["table"]:
             run.show(*lines)
         return result

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from ..module_utils._errors import InvalidInput
 from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_MOVE
-from ..plugin_utils._ledger.entries import LedgerError
-from ..plugin_utils._ledger.ledger import Ledger
-from ..plugin_utils._ledger.location import checked_location, open_database
+from ..plugin_utils._ledger.ledger import Database, Ledger
+from ..plugin_utils._ledger.location import open_database
 from ..plugin_utils._ledger.moving import move_ledger, set_base_url
 from ..plugin_utils._run.action import Action, TaskRun
 
@@ -27,25 +25,17 @@ class ActionModule(Action):
     @staticmethod
     def work(run: TaskRun) -> Returned:
         params, check_mode = run.options.valid(), run.check_mode
-        with closing(_opened(run, "ledger")) as source:
-            if source.is_new:
-                raise LedgerError(f"no ledger at {source.where} yet. Check the location")
+        with closing(_opened(run, "ledger")) as database, run.signals.raised():
+            source = Ledger(database, run.seen, is_moving=True)
+            source.find([])
+            run.warn_if_back(source)
             if params["to_base_url"] is not None:
                 url = service_url("to_base_url", params["to_base_url"])
-                result = set_base_url(source, url, check_mode)
-            else:
-                with closing(_opened(run, "to")) as target:
-                    result = move_ledger(source, target, check_mode)
-            if result["changed"]:  # else the new place may have rows that this one lacks
-                run.tell_news(source)
-        return result
+                return set_base_url(source, url, check_mode)
+            with closing(_opened(run, "to")) as place:
+                return move_ledger(source, place, run.seen, check_mode)
 
 
-def _opened(run: TaskRun, option: str) -> Ledger:
-    """Open the ledger of an option, whatever its state; the caller closes it."""
-    location = checked_location(run.options.params[option], option)
-    try:
-        with run.signals.raised():
-            return Ledger(open_database(location), is_moving=True)
-    except LedgerError as error:
-        raise InvalidInput(option, error.problem) from None
+def _opened(run: TaskRun, option: str) -> Database:
+    """Open the database of an option; the caller closes it."""
+    return open_database(run.options.params[option], option)

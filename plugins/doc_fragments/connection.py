@@ -128,7 +128,7 @@ options:
     description:
       - Further attempts after the first, made only where repeating the request is safe. A creation is repeated
         only when it is proven that nothing of the request was sent, or when the service answered 429.
-      - If not given, E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
+      - At most 100. If not given, E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
     default: 3
   retry_max_delay:
@@ -139,28 +139,16 @@ options:
     default: 30
   ledger:
     description:
-      - Where the controller records what was created, so that a task can run again without creating anything twice.
-        An absolute path (an SQLite file, created when missing; C(~) is fine) or a C(postgresql://) URL for several
-        controllers. A relative path is refused.
-      - A ledger belongs to one service, that of its first write. A task with another O(base_url) is refused.
+      - Where the controller records what was sent, so that an update that is up to date is not sent again. An absolute
+        path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema). The word V(none) says
+        that there is none.
+      - M(infrastructure.services.ledger_create) creates it, for one service. A task with another O(base_url) is
+        refused.
       - While another task may have a request in flight for the asset, this one waits.
-      - When nobody knows whether an earlier task created the asset, this one fails and says what to do next.
-      - Cannot be combined with C(async). A C(postgresql://) URL needs C(psycopg) on the controller.
-      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used; an empty value means
-        no ledger, even if that variable names one.
+      - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
+        C(psycopg) on the controller.
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
-  ledger_create:
-    description:
-      - Whether to create a ledger that does not exist, which the task prints. With V(false) the task fails before
-        anything is sent, so that a misspelled path cannot create everything again.
-      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
-    type: bool
-    default: true
-  force:
-    description:
-      - Whether to send the request even if it is done, or if its outcome is unknown.
-    type: bool
-    default: false
 requirements:
   - python >= 3.9 where the task runs
   - requests >= 2.31 where the task runs
@@ -182,21 +170,35 @@ notes:
     return them as facts all the same, so that the next task needs no C(register).
 """
 
+    CREATION = r"""
+options:
+  ledger:
+    description:
+      - Where the controller records what was created, so that a task can run again without creating anything twice. An
+        absolute path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema), such as
+        C(postgresql://ledger@db.example.com/ledger?schema=fleet), for several controllers.
+      - The word V(none) says that there is no ledger, so that each run creates another machine.
+      - M(infrastructure.services.ledger_create) creates a ledger, once, for one service. A task with another
+        O(base_url) is refused, and so is a ledger that does not exist.
+      - While another task may have a request in flight for the asset, this one waits.
+      - When nobody knows whether an earlier task created the asset, this one fails and says what to do next.
+      - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
+        C(psycopg) on the controller.
+      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
+    type: str
+    required: true
+"""
+
     LEDGER = r"""
 options:
   ledger:
     description:
-      - Location of the ledger, an absolute path (an SQLite file; C(~) is fine) or a C(postgresql://) URL.
-      - A relative path is refused.
+      - Location of the ledger, an absolute path (an SQLite file) or a C(postgresql://) URL that names host, database
+        and C(schema), such as C(postgresql://ledger@db.example.com/ledger?schema=fleet). A relative path and C(~) are
+        refused.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
-  ledger_create:
-    description:
-      - Whether the ledger may be one that does not exist yet. With V(false) the task fails, and nothing is left behind.
-      - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER_CREATE) is used.
-    type: bool
-    default: true
 notes:
   - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give options such as

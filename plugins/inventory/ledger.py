@@ -70,7 +70,8 @@ from ..module_utils._secrets import printable
 from ..module_utils._values import ABSENT, value_at
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.ledger import Ledger
-from ..plugin_utils._ledger.location import checked_location, open_database
+from ..plugin_utils._ledger.location import open_database
+from ..plugin_utils._ledger.seen import Seen
 from ..plugin_utils._run.ansible_core import inventory_data, setting
 
 _RESOURCE = "compute_virtual_machine"
@@ -112,8 +113,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
 
     def _machines(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the name and the envelope of every recorded virtual machine."""
-        database = open_database(checked_location(self.get_option("ledger") or ""))
-        with closing(Ledger(database, read_only=True)) as ledger:
+        database = open_database(self.get_option("ledger") or "")
+        with closing(Ledger(database, Seen(setting("ANSIBLE_HOME")))) as ledger:
             found = ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))
             machines = [
                 (inventory_data(key.name), inventory_data(entry.asset)) for key, entry in found

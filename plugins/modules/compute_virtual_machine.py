@@ -24,6 +24,7 @@ version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 extends_documentation_fragment:
+  - infrastructure.services.connection.creation
   - infrastructure.services.connection
   - infrastructure.services.assets.virtual_machine
   - infrastructure.services.assets.on_difference

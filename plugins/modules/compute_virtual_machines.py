@@ -25,6 +25,7 @@ version_added: 1.0.0
 author:
   - The infrastructure.services contributors (@infrastructure-services)
 extends_documentation_fragment:
+  - infrastructure.services.connection.creation
   - infrastructure.services.connection
   - infrastructure.services.many
   - infrastructure.services.assets.virtual_machines

@@ -28,7 +28,8 @@ extends_documentation_fragment:
 options:
   to:
     description:
-      - The new location, an absolute path or a C(postgresql://) URL. Either this or O(to_base_url) is required.
+      - The new location, an absolute path or a C(postgresql://) URL with its C(schema), which is created. Either this
+        or O(to_base_url) is required.
       - There must not be a ledger yet; ledgers are not merged. If there is one, nothing is moved.
     type: str
   to_base_url:
@@ -61,11 +62,11 @@ EXAMPLES = r"""
 - name: Move the ledger to another file
   infrastructure.services.ledger_move:
     ledger: "{{ playbook_dir }}/fleet.db"
-    to: ~/shared.db
+    to: /srv/fleet/shared.db
 
 - name: The service has a new URL
   infrastructure.services.ledger_move:
-    ledger: ~/shared.db
+    ledger: /srv/fleet/shared.db
     to_base_url: https://infrastructure.example.org
 """
 
@@ -79,7 +80,7 @@ to:
   description: Where it is now, without a password.
   returned: on success, with O(to)
   type: str
-  sample: postgresql://db.example.com/ledger
+  sample: postgresql://db.example.com:5432/ledger?schema=fleet
 base_url:
   description: The URL of the service before.
   returned: on success, with O(to_base_url)

@@ -24,7 +24,7 @@ from .._values import Params, differences, shown
 def prepare_all(options: Options, settings: Settings) -> list[Task]:
     """Return the task of each item; raise InvalidInput with the faults of all items."""
     spec, params = options.spec, options.params
-    given = {name: params[name] for name in ("force", *spec.sent.options) if name in params}
+    given = {name: params[name] for name in spec.sent.options if name in params}
     faults = Faults(spec)
     tasks: list[Task] = []
     numbers: dict[str, int] = {}  # by name or id

@@ -49,6 +49,7 @@ class ListResult:
     # Names that are recorded but not listed, None if the ledger was not read.
     not_listed: list[str] | None = None
     is_in_flight: bool = False  # whether threads are left that may still be sending
+    failure: str = ""  # why the list fails whatever its items did
 
     def done(self, next_step: str = _RESULTS_SAY) -> Result:
         """Return the result of the list for the screen and the report, with whole assets.
@@ -58,7 +59,7 @@ class ListResult:
         items = tuple(self._item(label, result) for label, result in self.results.items())
         counts = self._counts(items)
         diffs = [result.diff for result in self.results.values() if result.diff is not None]
-        is_failed = bool(counts["failed"] or counts["not_begun"])
+        is_failed = bool(counts["failed"] or counts["not_begun"] or self.failure)
         return Result(
             changed=counts["changed"] > 0,
             outcome=min((item.outcome for item in items), key=_BY_NEED.index, default=NOT_SENT),
@@ -114,7 +115,7 @@ class ListResult:
 
     def _msg(self, items: tuple[Result, ...], counts: dict[str, int], next_step: str) -> str:
         """Return the failures, the items that were not started, and the next step."""
-        parts = []
+        parts = [self.failure] if self.failure else []
         failed = [item for item in items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {len(items):,} {self.spec.sent.resource.noun}s failed"

@@ -58,9 +58,14 @@ def carry_out_list(
     ledger = open_ledger(settings.base_url)
     planned = ledger.plan_all(tasks, for_approval=context.check_mode)
     require_plans(options.spec, planned)
+    refused = ledger.gone_back(planned)
+    if refused and not context.check_mode:
+        raise InvalidInput("ledger", refused)
     if approved is not None:
         require_approved(planned, approved)
-    return ListTask(options.spec, options.params, context, ledger, planned).carry_out()
+    done = ListTask(options.spec, options.params, context, ledger, planned).carry_out()
+    done.failure = refused
+    return done
 
 
 @dataclass
@@ -124,7 +129,7 @@ class ListTask:
         if task.error:
             skips = self.params["in_doubt"] == "skip"
             result = result.but(
-                plan="in_doubt" if context.check_mode else "",
+                plan=result.plan or "in_doubt" if context.check_mode else "",
                 failed=not skips,
                 warnings=(result.msg,) if skips else (),
             )

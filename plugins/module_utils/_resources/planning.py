@@ -8,6 +8,7 @@ which check mode predicts.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
@@ -73,8 +74,12 @@ class Entry(NamedTuple):
     by: str = ""  # user@controller
     run: str = ""  # shared by all processes of one ansible run
     revision: int = 0  # a random number, new with each write
+    began: int = 0  # the revision of its beginning
     # Until when its lease runs, in seconds since 1970 by the clock of the database; 0: it does not.
     lease_until: int = 0
+
+
+NOTHING = Entry("", {}, {})
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,6 @@ class Task:
     body: Asset  # as the options ask for it
     current: Asset | None = None  # the asset as the user knows it
     is_complete: bool = False  # whether to send the whole asset
-    force: bool = False
     fails_on_difference: bool = False
     id: str | None = None  # of an asset that exists, if the user gives it
     entry: Entry | None = None  # as it was read
@@ -181,6 +185,13 @@ def require_name(option: str, name: str) -> None:
         raise InvalidInput(option, "must not be empty")
     if "\0" in name:
         raise InvalidInput(option, "contains a NUL character")
+
+
+def is_exact(value: object) -> bool:
+    """Return whether a value can be the id, or the name, of an asset that exists."""
+    if not (isinstance(value, str) and 0 < len(value) <= 255):
+        return False
+    return all(unicodedata.category(letter) not in ("Cc", "Cs") for letter in value)
 
 
 def require_usable(params: Params, options: Iterable[str]) -> None:

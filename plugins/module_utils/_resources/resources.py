@@ -72,7 +72,6 @@ class Creation(AssetOperation):
             settings,
             name,
             body,
-            force=params["force"] and identifier is None,
             fails_on_difference=params["on_difference"] == "fail",
             id=identifier,
         )
@@ -81,7 +80,7 @@ class Creation(AssetOperation):
         recorded = task.entry
         if recorded is None and task.id is not None:
             raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
-        if recorded is None or task.force:
+        if recorded is None:
             return Plan(task.body, {})
         known = recorded.asset.get("id")
         if task.id not in (None, str(known)):
@@ -143,12 +142,12 @@ class Update(AssetOperation):
             id=identifier,
             current=current,
             is_complete=params["send"] == "complete",
-            force=params["force"],
         )
 
     def plan(self, task: Task) -> Plan:
-        recorded = task.entry if task.entry and task.entry.state == DONE else None
-        known = task.current or (recorded.asset if recorded else {})
+        entry = task.entry
+        known = task.current or (entry.asset if entry else {})
+        is_certain = entry is None or entry.state == DONE
         body = task.body
         if task.is_complete:
             if not known or holds_placeholder(known):
@@ -157,13 +156,14 @@ class Update(AssetOperation):
                     "complete needs the asset as it is now, without masked values: record it with"
                     " infrastructure.services.settle, or give current",
                 )
-            # The service may not repeat all that was sent.
-            sent = recorded.sent if recorded and not task.current else {}
-            body = overlay(overlay(prune(sent), prune(known)), body)
+            # The service may not repeat all that was sent, or not have processed it.
+            sent = prune(entry.sent if entry and not task.current else {})
+            below = (sent, prune(known)) if is_certain else (prune(known), sent)
+            body = overlay(overlay(*below), body)
         # Each attribute is a change of its own.
         attributes = known.get("attributes") or {}
         compared = without_placeholders({**known, "attributes": attributes})
-        if known and not task.force and not differences(task.body, compared):
+        if known and is_certain and not differences(task.body, compared):
             return Plan(body, known, settled=True)
         return Plan(body, known, changes=tuple(differences(body, compared)))
 
@@ -249,3 +249,9 @@ OPERATIONS: dict[str, AssetOperation] = {
     "cassandra_application_role": UPDATE_APPLICATION_ROLE,
 }
 RESOURCES = {resource.name: resource for resource in (APPLICATION_ROLE, VIRTUAL_MACHINE)}
+# The resources that no operation creates. Sending an update again is safe, so it is never in doubt.
+ONLY_UPDATED = tuple(
+    name
+    for name in RESOURCES
+    if not any(each.creates for each in OPERATIONS.values() if each.resource.name == name)
+)

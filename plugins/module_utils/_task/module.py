@@ -11,12 +11,12 @@ from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .._call.client import Context, Lease, read_clocks
+from .._call.client import Context
 from .._errors import NOT_SENT, InvalidInput, ServicesError
-from .._resources.planning import Plan
 from .._result import Result
+from .options import NO_LEDGER
 from .specs import ModuleSpec
-from .task import BEGUN, Interrupted, Signals, Unrecorded, carry_out, deferred
+from .task import Interrupted, Signals, Unrecorded, carry_out, deferred
 from .validation import Options, validate
 
 # How the names of additional parameters of Ansible begin.
@@ -24,8 +24,8 @@ _INTERNAL = "_ansible_"
 # Options of what only the controller has, and why the module refuses them.
 _ELSEWHERE = ("ledger", "report", "approved")
 _WHY = (
-    "is on the controller, so the task must run there, without async: add delegate_to: localhost"
-    " and become: false"
+    "works on the controller alone, so the task must run there, without async: add delegate_to:"
+    " localhost. A creation on a target needs ledger: none"
 )
 
 
@@ -43,22 +43,11 @@ class ServicesModule(AnsibleModule):
     def _load_params(self) -> None:
         """Validate the options, and leave the other parameters to AnsibleModule."""
         AnsibleModule._load_params(self)
-        self.begun = self.params.pop(BEGUN, None)
         internal = {name for name in self.params if name.startswith(_INTERNAL)}
         given = {name: self.params.pop(name) for name in self.params.keys() - internal}
         self.options = validate(self._spec, given)
         self.argument_spec = {}
         self.mutually_exclusive = self.required_one_of = self.required_if = None
-
-    def ledger(self, _service: str) -> Unrecorded:
-        """Return the stand-in for the ledger of the controller."""
-        if not self.begun:
-            return Unrecorded()
-        body, known, seconds, wall = map(self.begun.get, ("body", "known", "seconds", "wall"))
-        now, *others = read_clocks()
-        # If this clock was set back since `wall`, it does not tell how much time has passed.
-        lease = Lease(seconds if now >= wall else 0.0, (wall, *others))
-        return Unrecorded(Plan(body, known), lease)
 
     def fail_json(self, msg: str, **kwargs: Any) -> NoReturn:
         """Fail with an outcome: AnsibleModule itself fails only before anything is sent."""
@@ -75,7 +64,7 @@ def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
     options = module.options
     try:
         for option in _ELSEWHERE:
-            if options.valid().get(option) or not spec.operation:
+            if options.valid().get(option) not in (None, NO_LEDGER) or not spec.operation:
                 raise InvalidInput(option, _WHY)
         with deferred() as signals:
             context = Context(
@@ -85,7 +74,7 @@ def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
                 interruptible=signals.raised,
                 watch=lambda *_progress: _why_to_stop(signals),
             )
-            result = work(options, context, module.ledger)
+            result = work(options, context, lambda _service: Unrecorded())
     except ServicesError as error:
         result = options.failed(error)
     except Interrupted as error:

@@ -33,9 +33,11 @@ from .._values import (
 
 ENVIRONMENT_PREFIX = "INFRASTRUCTURE_SERVICES_"
 LEDGER_VARIABLE = f"{ENVIRONMENT_PREFIX}LEDGER"
+NO_LEDGER = "none"  # in place of a location: each run creates another asset
 _DAY = 86400.0  # seconds
 _TIMEOUT = between(NUMBER, 0.001, _DAY)
 _COUNT = between(WHOLE_NUMBER, 0)
+_RETRIES = between(WHOLE_NUMBER, 0, 100)
 _LONGEST_ATTEMPT = 900.0  # seconds, with a ledger: a lease is as long
 
 ARGUMENT_SPEC: Spec = dict(
@@ -51,14 +53,12 @@ ARGUMENT_SPEC: Spec = dict(
     use_proxy=dict(type=BOOLEAN, default=True),
     timeout=dict(type=_TIMEOUT, default=120),
     connect_timeout=dict(type=_TIMEOUT, default=10),
-    retries=dict(type=_COUNT, default=3),
+    retries=dict(type=_RETRIES, default=3),
     retry_max_delay=dict(type=between(NUMBER, 0, _DAY), default=30),
-    ledger_create=dict(type=BOOLEAN, default=True),
-    force=dict(type=BOOLEAN, default=False),
 )
 # The options that an environment variable can set.
 _FROM_ENVIRONMENT = {*ARGUMENT_SPEC, "concurrency"}.difference(
-    ("auth_parameters", "headers", "use_proxy", "connect_timeout", "retry_max_delay", "force")
+    ("auth_parameters", "headers", "use_proxy", "connect_timeout", "retry_max_delay")
 )
 _OTHER_VARIABLES = {"ca_path": ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")}
 
@@ -107,7 +107,8 @@ def settings_from(params: Params, check_mode: bool = False) -> Settings:
 
     Check mode sends nothing, so it needs no token.
     """
-    if params["ledger"] and params["timeout"] > _LONGEST_ATTEMPT:
+    has_ledger = params["ledger"] not in (None, NO_LEDGER)
+    if has_ledger and params["timeout"] > _LONGEST_ATTEMPT:
         raise InvalidInput("timeout", f"must be at most {_LONGEST_ATTEMPT:g} with a ledger")
     proxies = proxies_in_environment() if params["use_proxy"] else {}
     connection = {**params, "proxies": tuple(proxies.items())}

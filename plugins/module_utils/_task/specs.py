@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Callable, Mapping, cast
@@ -105,6 +106,12 @@ def _delimiter(value: Any) -> Any:
     return value
 
 
+def _ledger_id(value: Any) -> Any:
+    if not re.fullmatch("[0-9a-f]{32}", value):
+        raise ValueError
+    return value
+
+
 DELIMITER = Type("str", "one character such as ;", _delimiter)  # of a CSV file
 _ITEMS = dict(
     type=Type(
@@ -116,17 +123,22 @@ _ITEMS = dict(
 )
 
 
+_LEDGER: Spec = dict(ledger=dict(ARGUMENT_SPEC["ledger"], required=True))
+
+
 def _for_one(name: str) -> ModuleSpec:
     operation = OPERATIONS[name]
-    return ModuleSpec(name, operation.options, operation.constraints, operation)
+    own = {**operation.options, **(_LEDGER if operation.creates else {})}
+    return ModuleSpec(name, own, operation.constraints, operation)
 
 
 def _for_list(one: ModuleSpec, option: str, *shared: str) -> ModuleSpec:
     """Return the module for a list; `shared`: options of the one that apply to all items."""
-    options = dict(one.own)
+    options = {name: option for name, option in one.own.items() if name not in ARGUMENT_SPEC}
+    own = {name: one.own[name] for name in one.own.keys() - options.keys()}
     return ModuleSpec(
         name=f"{one.name}s",
-        own={option: _ITEMS, **{name: options.pop(name) for name in shared}, **MANY},
+        own={option: _ITEMS, **own, **{name: options.pop(name) for name in shared}, **MANY},
         operation=one.operation,
         option=option,
         item_options=options,
@@ -139,10 +151,6 @@ VIRTUAL_MACHINES = _for_list(VIRTUAL_MACHINE, "virtual_machines", "on_difference
 APPLICATION_ROLE = _for_one("cassandra_application_role")
 APPLICATION_ROLES = _for_list(APPLICATION_ROLE, "application_roles")
 
-_LEDGER = dict(
-    ledger=dict(ARGUMENT_SPEC["ledger"], required=True),
-    ledger_create=ARGUMENT_SPEC["ledger_create"],
-)
 _ENTRY: Spec = dict(
     resource=dict(type=TEXT, choices=list(RESOURCES)),
     **fields(TEXT, "name", "id"),
@@ -182,6 +190,14 @@ LEDGER_ENTRY = ModuleSpec(
             ("state", "present", ("asset",)),
             *(("resource", name, (resource.key,)) for name, resource in RESOURCES.items()),
         ],
+    ),
+)
+LEDGER_CREATE = ModuleSpec(
+    "ledger_create",
+    dict(
+        **_LEDGER,
+        base_url=ARGUMENT_SPEC["base_url"],
+        replaces=dict(type=Type("str", "a ledger_id: 32 hexadecimal digits", _ledger_id)),
     ),
 )
 LEDGER_MOVE = ModuleSpec(

@@ -5,7 +5,7 @@
 """The way of every task from its options to its result: `carry_out`.
 
 A task is a list of one: a list adds threads, limits and a gate (`_list/threads`), the controller
-adds the ledger (`_ledger/recording`) and the module on a target (`_run/target`).
+adds the ledger (`_ledger/recording`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import gc
 import os
 import signal
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, Callable, Iterator
@@ -24,18 +23,19 @@ from .._call.policy import Operation, effect_of
 from .._errors import (
     NOT_SENT,
     REJECTED,
+    InvalidInput,
     Message,
     Overtaken,
     ServicesError,
 )
-from .._resources.planning import Plan, Task, apply_plan
+from .._resources.planning import Task, apply_plan
 from .._result import Result
 from .options import settings_from
 from .validation import Options
 
-# The parameter by which the action plugin passes the plan and the lease of an intent to the module.
-BEGUN = "_infrastructure_services_begun"
 GRACE = 10.0  # seconds for requests in flight after a signal
+_MOST_PLANS = 100  # of a task that others overtake each time
+_PAUSE = 0.1  # seconds between them
 # The last one is of the keyword `timeout`.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 _UNCHECKED = (
@@ -45,32 +45,27 @@ _UNCHECKED = (
 
 
 class Unrecorded:
-    """What a ledger does for tasks, without one; every method raises ServicesError.
-
-    On a target it stands for the ledger of the controller.
-    """
-
-    def __init__(self, plan: Plan | None = None, lease: Lease = NO_END) -> None:
-        """`plan`, `lease`: as the controller has made and begun it."""
-        self._made = plan
-        self._lease = lease
+    """What a ledger does for tasks, without one; every method raises ServicesError."""
 
     def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
         """Wait for other tasks, and return these with their plans, or the errors that forbid them."""
-        plan = self._made
-        return [replace(task, plan=plan) if plan else task.planned() for task in tasks]
+        return [task.planned() for task in tasks]
+
+    def gone_back(self, tasks: list[Task]) -> str:
+        """Return why none of these planned tasks may be sent, '' if they may."""
+        return ""
 
     def adopt(self, task: Task) -> None:
         """Record an asset that exists; raise Overtaken if another task changed its entry."""
 
     def begin(self, task: Task, seconds: float) -> Lease:
         """Record the intent with a lease of some seconds; raise Overtaken if another task did."""
-        return self._lease
+        return NO_END
 
-    def finish(self, intent: Any, result: Result, has_ended: bool = True) -> Result:
+    def finish(self, intent: Any, result: Result) -> Result:
         """Record how a task ended and return its result, with the next step if it is in doubt.
 
-        `intent`: what `begin` has returned; `has_ended`: whether nothing is sent any more.
+        `intent`: what `begin` has returned.
         """
         return result
 
@@ -84,19 +79,12 @@ class Unrecorded:
 
 
 class Sender:
-    """Sends the request of one planned task from this process."""
-
-    has_ended = True  # whether nothing is sent any more once there is a result
+    """Sends the request of one planned task."""
 
     def __init__(self, task: Task, context: Context) -> None:
         self.task = task
         self._context = context
         self._client = Client(task.operation, task.asset, task.settings, context)
-
-    @property
-    def lease_seconds(self) -> float:
-        """For how long nobody else may work on the asset, unless the lease is renewed."""
-        return self.task.settings.timeout + MARGIN
 
     def ready(self) -> bool:
         """Prepare all that may take time; return False if the request cannot be sent."""
@@ -137,43 +125,44 @@ def carry_out(
     options: Options,
     context: Context,
     open_ledger: Callable[[str], Unrecorded] = lambda _service: Unrecorded(),
-    sender: Callable[[Task, Context], Sender] = Sender,
 ) -> Result:
     """Return the result of the task that options ask for; raise ServicesError before it is sent.
 
-    `open_ledger`: gets the URL of the service; `sender`: sends from here, or by a module on a
-    target. A list is carried out in the same way (`carry_out_list`).
+    `open_ledger`: gets the URL of the service. A list is carried out in the same way
+    (`carry_out_list`).
     """
     settings = settings_from(options.valid(), context.check_mode)
     task = options.spec.sent.task(options.params, settings)
     ledger = open_ledger(settings.base_url)
-    while True:
+    overtaken = Overtaken("")
+    for _plan in range(_MOST_PLANS):
         (planned,) = ledger.plan_all([task], for_approval=context.check_mode)
+        refused = ledger.gone_back([planned])
+        if refused and not context.check_mode:
+            raise InvalidInput("ledger", refused)
         try:
-            return perform(planned, context, ledger, sender)
-        except Overtaken:  # plan it anew
-            continue
+            result = perform(planned, context, ledger)
+        except Overtaken as error:
+            overtaken = error
+            context.wait(_PAUSE)
+        else:
+            return result.but(failed=True, msg=Message(refused)) if refused else result
+    raise overtaken
 
 
-def perform(
-    task: Task,
-    context: Context,
-    ledger: Unrecorded,
-    sender: Callable[[Task, Context], Sender] = Sender,
-) -> Result:
+def perform(task: Task, context: Context, ledger: Unrecorded) -> Result:
     """Do a planned task and return its result; raise ServicesError before it is sent."""
     plan = task.required_plan()
-    if not (plan.settled or plan.adopted):
-        sending = sender(task, context)
-        if not sending.ready():  # the token, before the intent
-            return sending.send()
-        if not context.check_mode:
-            intent = ledger.begin(task, sending.lease_seconds)
-            return ledger.finish(intent, sending.send(intent), sending.has_ended)
-    result = Sender(task, context).send()
-    if plan.adopted and not (context.check_mode or result.failed):
-        ledger.adopt(task)
-    return result
+    sending = Sender(task, context)
+    if plan.settled or plan.adopted or context.check_mode:
+        result = sending.send()
+        if plan.adopted and not (context.check_mode or result.failed):
+            ledger.adopt(task)
+        return result
+    if not sending.ready():  # the token, before the intent
+        return sending.send()
+    intent = ledger.begin(task, task.settings.timeout + MARGIN)
+    return ledger.finish(intent, sending.send(intent))
 
 
 def interrupted(operation: Operation, asset: str, outcome: str, why: str) -> Result:

@@ -23,8 +23,16 @@ from .._resources.planning import Constraints
 from .._result import Result
 from .._secrets import Secrets, printable
 from .._values import Option, Params, Spec, shown
-from .options import URLS, credentials_in, variable_of, variables_of
+from .options import ARGUMENT_SPEC, NO_LEDGER, URLS, credentials_in, variable_of, variables_of
 from .specs import ModuleSpec
+
+# How to set an option that is missing.
+_HOW = {
+    "ledger": (
+        ", to an absolute path or a postgresql:// URL. The word none says that there is no ledger,"
+        " so that each run creates another asset"
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ def validate(spec: ModuleSpec, given: Params) -> Options:
     params, problems = validated(spec.options, spec.constraints, given, spec.names)
     secrets = Secrets(credentials_in(params))
     if spec.choose:
-        params["ledger"] = ""  # none, on purpose
+        params["ledger"] = NO_LEDGER
     # Masking would change what has a credential in it.
     parts: Params = {
         spec.named(name): params[name] for name in spec.own.keys() - {*URLS, *spec.paths}
@@ -88,6 +96,8 @@ def validated(
     for name, option in options.items():
         place = names.get(name, name)
         value = given.get(name)
+        if value == "" and name in ARGUMENT_SPEC:  # as of a template that found nothing
+            value = None
         variable = variable_of(name)
         if value is None and variable:
             place, value = variable, os.environ[variable]
@@ -98,7 +108,7 @@ def validated(
         elif option.get("required"):
             others = variables_of(name)
             hint = f", or the environment variable {others[0]}" if others else ""
-            faults.append(f"{place}: is missing: set it{hint}")
+            faults.append(f"{place}: is missing: set it{hint}{_HOW.get(name, '')}")
         params[name] = value
     # Only faults across options are left. There, of other values than texts only presence counts.
     present = {

@@ -35,6 +35,7 @@ from .entries import (
     Key,
     LedgerError,
     Write,
+    id_of,
     is_running,
     kind_of,
     noted,
@@ -161,13 +162,13 @@ def _edits(
 def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, str]:
     """Return the faults of changed entries whose id another one of them, or another machine, has."""
     ids = {
-        key: str(entry.asset["id"])
+        key: id_of(entry)
         for key, entry in changed.items()
-        if entry and entry.asset and key.resource == VIRTUAL_MACHINE.name
+        if entry and id_of(entry) and key.resource == VIRTUAL_MACHINE.name
     }
-    others = ledger.entries("resource = ?", (VIRTUAL_MACHINE.name,)) if ids else ()
     owners = {identifier: key for key, identifier in reversed(ids.items())}
-    owners.update((str(entry.asset.get("id")), key) for key, entry in others if key not in changed)
+    recorded = ledger.with_ids(VIRTUAL_MACHINE.name, ids.values()) if ids else {}
+    owners.update((each, key) for each, key in recorded.items() if key not in changed)
     return {
         key: f"its id, {identifier}, is that of {owners[identifier].name}"
         for key, identifier in ids.items()

@@ -7,23 +7,27 @@
 An entry is in one of four states. `intent`: a request may be in flight; while the lease of the
 entry runs, only its owner may send or change it. `done`: it was accepted and the envelope is known.
 `accepted`: it was accepted but the envelope was lost. `unknown`: it may or may not have been
-processed. An intent whose lease has ended is in doubt, like `accepted` and `unknown`.
+processed. A creation whose intent has outlived its lease is in doubt, like one that is `accepted` or
+`unknown`. An update is never in doubt, because sending it again is safe.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import pwd
+import re
 import secrets
 import time
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
 from ...module_utils._resources import planning
+from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._task.specs import IN_DOUBT
 
 Entry = planning.Entry
@@ -33,6 +37,7 @@ STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # no entry, in the history
 NO_LIMIT = 2**63 - 1  # of row numbers: no plan was approved
+LONGEST_LEASE = 86400  # seconds
 # What edits do to their entries.
 EDITS = (
     "adopted",
@@ -64,8 +69,12 @@ class Write(IntEnum):
     RENEWAL = 2
     # An intent, likewise.
     BEGIN = 3
-    # All of it takes effect or nothing, after all other writers have committed.
-    EDIT = 4
+    # An asset that exists, after all other writers have committed.
+    ADOPT = 4
+    # The same, and all of it takes effect or nothing.
+    EDIT = 5
+    # A portion of a move: nothing takes effect if its first statement does not.
+    COPY = 6
 
 
 class LedgerError(InvalidInput):
@@ -87,14 +96,14 @@ class Key(NamedTuple):
 
 
 class Serial(NamedTuple):
-    """The last row of a history: it grows with each row, and identifies the history."""
+    """A row of a history, such as the last one: its number grows, and its revision is random."""
 
     number: int = 0  # 0: there is no row
     revision: int = 0
 
 
 class HistoryRow(NamedTuple):
-    """How one attempt ended, or an edit of an entry, which has no outcome; it took `seconds`."""
+    """How one attempt began, without an outcome, or ended after `seconds`; or an edit, without one."""
 
     from_state: str
     to_state: str
@@ -105,6 +114,8 @@ class HistoryRow(NamedTuple):
     status: int | None = None
     message: str = ""
     seconds: float | None = None
+    revision: int = 0  # of the write
+    began: int = 0  # the revision of the beginning
 
 
 @dataclass(frozen=True)
@@ -122,14 +133,49 @@ class Change:
     approved_row: int = NO_LIMIT
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+
+
+def entry_of(resource: Any, name: Any, row: Sequence[Any]) -> Entry:
+    """Return the entry with this key and these other columns of sql.ENTRIES.
+
+    Raise ValueError, with the column, for a value of another shape.
+
+    Somebody else may have written it, and its texts become commands and messages.
+    """
+    state, sent, asset, began_at, changed_at, by, run, revision, began, until, seconds = row
+    try:
+        bodies = json.loads(sent), json.loads(asset)
+    except (TypeError, RecursionError) as error:
+        raise ValueError("its JSON") from error
+    entry = Entry(state, *bodies, began_at, changed_at, by, run, revision, began, until)
+    is_sound = {
+        "resource": resource in RESOURCES,
+        "name": planning.is_exact(name),
+        "state": state in STATES,
+        "sent": isinstance(entry.sent, dict),
+        "asset": isinstance(entry.asset, dict),
+        "began_at": isinstance(began_at, str) and _TIME.fullmatch(began_at),
+        "changed_at": isinstance(changed_at, str) and _TIME.fullmatch(changed_at),
+        "by": isinstance(by, str),
+        "run": isinstance(run, str),
+        "revision": isinstance(revision, int) and isinstance(began, int),
+        "lease": isinstance(seconds, int) and 0 <= seconds <= LONGEST_LEASE,
+    }
+    for column, sound in is_sound.items():
+        if not sound:
+            raise ValueError(column)
+    return entry
+
+
 def current_time() -> str:
     """Return the time in UTC, as entries have it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def time_of(seconds: int) -> str:
-    """Return the UTC time of day of a time in seconds since 1970, as messages have it."""
-    return time.strftime("%H:%M:%SZ", time.gmtime(seconds))
+    """Return a time in seconds since 1970 as messages have it, in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 @cache
@@ -147,16 +193,20 @@ def stamped(change: Change) -> Change:
     now = current_time()
     after, row = change.after, change.row
     # At most 53 bits, which any JSON tool keeps. A counter would start again with a new entry.
-    revision = 1 + secrets.randbits(53)
+    revision = change.revision or 1 + secrets.randbits(53)
+    # What ends an attempt is a row of its beginning, whatever the entry is then.
+    owner = change.before if change.kind is Write.OUTCOME else None
+    began = (owner or after or change.before or planning.NOTHING).began or revision
     if after:
         after = after._replace(
             began_at=after.began_at or now,
             changed_at=after.changed_at or now,
             by=after.by or author(),
             revision=revision,
+            began=after.began or began,
         )
     if row:
-        row = row._replace(at=row.at or now, by=author())
+        row = row._replace(at=row.at or now, by=author(), revision=revision, began=began)
     return replace(change, after=after, row=row, revision=revision)
 
 
@@ -169,7 +219,7 @@ def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
 
 def kind_of(edit: Change) -> str:
     """Return what an edit does to its entry, one of EDITS."""
-    if state_of(edit.after) in STATES_IN_DOUBT:
+    if is_in_doubt(edit.key, edit.after):
         return IN_DOUBT
     if edit.before == edit.after:
         return "unchanged"
@@ -188,3 +238,23 @@ def state_of(entry: Entry | None) -> str:
 def is_running(entry: Entry | None) -> bool:
     """Return whether another task may be sending a request for an entry."""
     return bool(entry and entry.lease_until)
+
+
+def is_ledger_id(text: str) -> bool:
+    """Return whether a text can be a ledger_id."""
+    return bool(re.fullmatch("[0-9a-f]{32}", text))
+
+
+def id_of(entry: Entry) -> str:
+    """Return the id of the asset of an entry by which it is found, '' for none."""
+    identifier = entry.asset.get("id")
+    return str(identifier) if planning.is_exact(identifier) else ""
+
+
+def is_in_doubt(key: Key, entry: Entry | None) -> bool:
+    """Return whether a person has to find out if an asset exists; only a creation can be in doubt."""
+    return (
+        key.resource not in ONLY_UPDATED
+        and state_of(entry) in STATES_IN_DOUBT
+        and not is_running(entry)
+    )

@@ -11,8 +11,7 @@ transaction is open while a request is in flight.
 
 from __future__ import annotations
 
-import json
-import os
+import shlex
 import threading
 import time
 from collections import defaultdict
@@ -21,9 +20,9 @@ from itertools import chain
 from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar, Union
 
 from ...module_utils._secrets import printable
+from ...module_utils._task.options import LEDGER_VARIABLE
 from . import sql
 from .entries import (
-    STATES,
     Change,
     Entry,
     HistoryRow,
@@ -32,9 +31,13 @@ from .entries import (
     LedgerError,
     Serial,
     Write,
+    entry_of,
+    id_of,
+    is_ledger_id,
 )
 from .postgresql import PostgresDatabase
-from .sql import Row, Statement, Value
+from .seen import Seen
+from .sql import Done, Row, Statement, Value
 from .sqlite import SqliteDatabase
 
 # The same methods, which raise LedgerError; `PostgresDatabase` documents them.
@@ -48,10 +51,12 @@ _PAUSE = 0.2  # seconds between two attempts while the database is away
 class Header(NamedTuple):
     """The one row about a ledger."""
 
-    ledger_id: str = ""  # random; moves and copies keep it
-    base_url: str = ""  # canonical; '' until the first write
-    state: str = ""  # '' if there is no ledger yet
+    ledger_id: str  # random; moves and copies keep it
+    base_url: str  # canonical
+    state: str
     place: str = ""  # the other end of a move
+    reservation: int = 0  # the number of that move
+    replaces: str = ""  # the ledger_id of a lost one
 
 
 class Snapshot(NamedTuple):
@@ -59,48 +64,48 @@ class Snapshot(NamedTuple):
 
     entries: dict[Key, Entry]
     last_rows: dict[Key, int]  # the number of the last row of each asset in the history
-    serial: Serial
+    serial: Serial  # the last row of the history
 
 
 class Ledger:
     """The ledger of a task or a list. Every method raises LedgerError."""
 
-    def __init__(
-        self,
-        database: Database,
-        base_url: str = "",
-        read_only: bool = False,
-        is_moving: bool = False,
-    ) -> None:
-        """Read the header; create a ledger that does not exist, unless `read_only`.
+    header: Header  # of the last snapshot
 
-        `base_url`: the canonical URL of the service that the task uses, '' for any; `is_moving`:
-        accept a ledger in any state, and create none.
+    def __init__(
+        self, database: Database, seen: Seen, base_url: str = "", is_moving: bool = False
+    ) -> None:
+        """Read the header of a ledger that exists.
+
+        `seen`: the notes of this controller; `base_url`: the canonical URL of the service that the
+        task uses, '' for any; `is_moving`: accept a ledger in any state.
         """
         self.database = database
         self.where = database.where
         self.shown = database.shown
         self.sleep: Callable[[float], None] = time.sleep  # while the database is away
-        self.header = Header()  # of the last snapshot
-        self._serial = Serial()  # of the last one that read it
-        # Whether a row that this process has read is gone: a failover, or a restored backup.
-        self.went_back = False
+        # Whether a row that this controller has seen is gone: a restored backup, or a failover.
+        self.has_gone_back = False
+        self._seen = seen
         self._base_url = base_url
         self._is_moving = is_moving
+        self._ledger_id = ""
         self._alone = threading.RLock()  # one connection, used by the threads of a list
         try:
-            self.is_new = not database.has_tables()
-            if self.is_new and not (read_only or is_moving):
-                self.create(Header(os.urandom(16).hex(), base_url, sql.IN_USE))
+            self._require_tables()
             self.refresh()
+            seen.note_place(self.where, self.header.ledger_id)
         except LedgerError:
             self.close()
             raise
 
-    def create(self, header: Header) -> None:
-        """Create the tables with this header; no effect if another process was first."""
-        tables: list[Statement] = [(table, ()) for table in sql.CREATE]
-        self.database.create([*tables, (sql.INSERT_LEDGER, (sql.SCHEMA, *header))])
+    def _require_tables(self) -> None:
+        if not self._tried(self.database.has_tables):
+            raise LedgerError(
+                f"there is no ledger at {self.where}. Correct the location, or restore the ledger if"
+                " there was one. For a new one, run once:"
+                f" {playbook_command(self.shown, 'create_ledger')}"
+            )
 
     def refresh(self) -> None:
         """Read the header again; raise LedgerError if the ledger can no longer be used."""
@@ -109,24 +114,41 @@ class Ledger:
     def require_usable(self) -> None:
         """Raise LedgerError for a ledger that is not in use, or that belongs to another service."""
         header = self.header
-        if header.state == sql.MOVED:
+        if header.state in (sql.MOVED, sql.FILLED):
             raise LedgerError(
-                f"{self.where} was moved to {header.place}, which is the ledger now. Use that one"
+                f"{self.where} was moved to {printable(header.place)}, which is the ledger now. Use"
+                " that one"
             )
         if header.state == sql.FILLING:
             raise LedgerError(
-                f"{self.where} is reserved for the ledger {header.place}. Run the same"
+                f"{self.where} is reserved for the ledger {printable(header.place)}. Run the same"
                 " infrastructure.services.move_ledger again, which completes the move"
             )
-        if self._base_url and header.base_url and self._base_url != header.base_url:
+        if self._base_url and self._base_url != header.base_url:
             raise LedgerError(
-                f"{self.where} belongs to the service {header.base_url}, and base_url is"
+                f"{self.where} belongs to the service {printable(header.base_url)}, and base_url is"
                 f" {self._base_url}. Correct base_url, or use another ledger; if the service has a"
                 " new URL, run infrastructure.services.ledger_move with to_base_url"
             )
 
+    def require_not_back(self) -> None:
+        """Raise LedgerError if the ledger has gone back in time, so that nothing may be sent."""
+        if self.has_gone_back:
+            raise LedgerError(self.gone_back())
+
+    def gone_back(self) -> str:
+        """Return how to go on with a ledger that has gone back in time, '' for any other."""
+        if not self.has_gone_back:
+            return ""
+        return (
+            f"{self.where} has gone back in time, as after a restored backup: it lacks rows that"
+            " this controller has seen, and what was created since then would be created again."
+            " Record it first, from the reports of those runs:"
+            f" {playbook_command(self.shown, 'settle')} -e file=REPORT"
+        )
+
     def find(self, keys: Iterable[Key], with_rows: bool = False) -> Snapshot:
-        """Return the entries of several assets as of one moment.
+        """Return the entries of several assets as of one moment, and look for the noted row.
 
         `with_rows`: also the last rows of the history, which a plan names.
         """
@@ -134,13 +156,38 @@ class Ledger:
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
-        serials, *found = self._snapshot([(sql.SERIAL, self._serial), *statements])
-        number, revision, is_there = serials[0] if serials else (*Serial(), False)
-        self.went_back |= self._serial != Serial() and not is_there
-        self._serial = Serial(number, revision)
+        last, *found = self._snapshot([(sql.LAST_ROW, ()), *statements])
+        self._look_back()
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
-        return Snapshot(entries, last_rows, self._serial)
+        return Snapshot(entries, last_rows, Serial(*last[0]) if last else Serial())
+
+    def _look_back(self) -> None:
+        """Note the last beginning or edit, unless the ledger lacks the noted one."""
+        known = self._noted()
+        last, is_there = self._snapshot([(sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)])
+        if known.number and not is_there:
+            (is_there,) = self._snapshot([(sql.HAS_REVISION, known[1:])])
+        self.has_gone_back = bool(known.number and not is_there)
+        self._note(last, known)
+
+    def _noted(self) -> Serial:
+        return self._seen.row(self.header.ledger_id, self.header.base_url)
+
+    def _note(self, last: list[Row], known: Serial) -> None:
+        """Note a row of sql.LAST_BEGUN; `known`: the noted one, which the ledger has if it may."""
+        if last and not self.has_gone_back:
+            header = self.header
+            self._seen.note_row(header.ledger_id, header.base_url, Serial(*last[0]), known)
+
+    def with_ids(self, resource: str, ids: Iterable[str]) -> dict[str, Key]:
+        """Return the entries of a resource that have these ids, by id."""
+        chunks = [
+            (f"resource = ? AND id IN ({marks})", (resource, *some))
+            for some, marks in _some(sorted(ids))
+        ]
+        found = self._snapshot([(sql.ENTRIES.format(among), values) for among, values in chunks])
+        return {id_of(self._entry(row)): Key(*row[:2]) for row in chain(*found)}
 
     def entries(self, conditions: str, values: Sequence[Value]) -> Iterator[tuple[Key, Entry]]:
         """Yield the entries that meet conditions (SQL), sorted by key; some are read at a time."""
@@ -163,21 +210,27 @@ class Ledger:
         return found
 
     def counts(self, conditions: str, values: Sequence[Value]) -> list[Row]:
-        """Return each state of the entries that meet conditions (SQL), their number and the oldest.
-
-        The oldest by began_at. Those whose lease runs do not count.
+        """Return each resource and state of the entries that meet conditions (SQL), their number and
+        the oldest began_at. Those whose lease runs do not count.
         """
         return self._snapshot([(sql.COUNTS.format(conditions or "1 = 1"), values)])[0]
 
-    def serial(self) -> Serial:
-        """Return the last row of the history."""
-        return self.find([]).serial
-
     def has_row(self, serial: Serial) -> bool:
         """Return whether the history has a row that it once had."""
-        if serial in (Serial(), self._serial):
-            return True
-        return bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
+        return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
+
+    def start_leases(self) -> None:
+        """Let the leases that begin in the future begin now: a clock was set back."""
+        self.execute([(sql.START_LEASES, ())], Write.OUTCOME)
+
+    def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of one statement."""
+        return self._snapshot([(statement, values)])[0]
+
+    def execute(self, statements: list[Statement], kind: Write | None) -> list[Done]:
+        """Execute statements in one transaction, as Database.execute; again while it is away."""
+        with self._alone:
+            return self._tried(partial(self.database.execute, statements, kind))
 
     def write(self, changes: list[Change]) -> list[bool]:
         """Write changes in one transaction; return which found their entry as it was read.
@@ -186,15 +239,23 @@ class Ledger:
         LedgerAway if it is not known whether they were written. `changes`: stamped, each of another
         key.
         """
-        # In the order of their keys, so that two lists do not wait for each other.
-        ordered = sorted(changes, key=lambda change: change.key)
-        statements = [
-            *(sql.written(change, self.header.base_url) for change in ordered),
-            *(sql.recorded(change, change.row) for change in ordered if change.row),
-        ]
+        # In the order of their keys, so that two lists do not wait for each other; what is removed
+        # first, since another entry may get its id.
+        ordered = sorted(changes, key=lambda change: (change.after is not None, change.key))
         kind = max(change.kind for change in changes)
+        known = self._noted() if kind >= Write.BEGIN else Serial()
+        statements = [
+            *(sql.written(change, self._guard(change, known)) for change in ordered),
+            *(
+                sql.recorded(change, change.row, self.header.ledger_id)
+                for change in ordered
+                if change.row
+            ),
+            (sql.LAST_BEGUN, ()),
+        ]
         with self._alone:
-            counts = iter(self._tried(partial(self.database.write, statements, kind)))
+            *done, last = self.execute(statements, kind)
+            counts = iter([each.changed for each in done])
             effects = {change.key: next(counts) > 0 for change in ordered}
             for change in ordered:
                 # An attempt whose answer was lost had an effect if it has left its revision; a
@@ -202,9 +263,24 @@ class Ledger:
                 is_written = bool(change.row) and next(counts) == 0
                 if change.after and change.kind is not Write.EDIT and not effects[change.key]:
                     written = (sql.IS_WRITTEN, (*change.key, change.revision))
-                    is_written = bool(self._tried(partial(self.database.read, [written]))[0])
+                    is_written = bool(self._snapshot([written])[0])
                 effects[change.key] |= is_written
+        if kind is Write.BEGIN and any(effects.values()):
+            self._note(last.rows, known)
+        elif kind > Write.BEGIN:
+            self._look_back()
         return [effects[change.key] for change in changes]
+
+    def _guard(self, change: Change, known: Serial) -> sql.Guard:
+        """Return what has to be so for a change to take effect; `known`: the noted row."""
+        is_edit = change.kind in (Write.ADOPT, Write.EDIT)
+        return sql.Guard(
+            self.header.ledger_id,
+            self.header.base_url,
+            change.approved_row,
+            seen=known if change.kind is Write.BEGIN else Serial(),
+            id=id_of(change.after) if is_edit and change.after else "",
+        )
 
     def _tried(self, act: Callable[[], _Answer]) -> _Answer:
         """Return the answer of the database, which is asked again while it is away."""
@@ -218,37 +294,48 @@ class Ledger:
             self.sleep(_PAUSE)
 
     def _snapshot(self, statements: list[Statement]) -> list[list[Row]]:
-        """Return the rows of statements as of one moment, with the header; none without tables."""
-        with self._alone:
-            if not self.database.has_tables():
-                return [[] for _statement in statements]
-            read = partial(self.database.read, [(sql.READ_LEDGER, ()), *statements])
-            headers, *found = self._tried(read)
-        schema = headers[0][1] if headers else None
+        """Return the rows of statements as of one moment, with the header."""
+        headers, *found = self.execute([(sql.READ_LEDGER, ()), *statements], None)
+        self.header = self._header(headers.rows)
+        if not self._is_moving:
+            self.require_usable()
+        return [done.rows for done in found]
+
+    def _header(self, rows: list[Row]) -> Header:
+        """Return the header in the rows of sql.READ_LEDGER, which is that of the ledger so far."""
+        _one, schema, *values = rows[0] if len(rows) == 1 else (1, None)
         if schema != sql.SCHEMA:
             raise LedgerError(
                 f"{self.where} was written by another version of this collection, or by something"
-                f" else (schema {schema}, not {sql.SCHEMA}). Use the version that wrote it, or"
-                " another ledger"
+                f" else (schema {printable(str(schema))}, not {sql.SCHEMA}). Use the version that"
+                " wrote it, or another ledger"
             )
-        self.header = Header(*headers[0][2:])
-        if not self._is_moving:
-            self.require_usable()
-        return found
+        header = Header(*values)
+        texts = (header.ledger_id, header.base_url, header.state, header.place)
+        if not (all(isinstance(text, str) for text in texts) and is_ledger_id(header.ledger_id)):
+            raise LedgerError(
+                f"{self.where} is no ledger: its ledger_id is not 32 hexadecimal digits, or another"
+                " value about it is no text. Restore it from a backup"
+            )
+        if header.ledger_id != (self._ledger_id or header.ledger_id):
+            raise LedgerError(
+                f"{self.where} is another ledger than the one that this task began with. Look which"
+                " one the server has there, then run again"
+            )
+        self._ledger_id = header.ledger_id
+        return header
 
     def _entry(self, row: Row) -> Entry:
         """Return the entry in a row of sql.ENTRIES."""
-        _resource, name, state, sent, asset, *others = row
+        resource, name, *columns = row
         try:
-            values = json.loads(sent), json.loads(asset)
-        except (ValueError, RecursionError):
-            state = "unreadable"
-        if state not in STATES:
+            return entry_of(resource, name, columns)
+        except ValueError as error:
             raise LedgerError(
-                f"{self.where}: the entry of {printable(name)} is {printable(state)}, so something"
-                " else wrote it. Restore the ledger from a backup, or correct the entry"
-            )
-        return Entry(state, *values, *others)
+                f"{self.where}: the entry of {printable(str(name))} has a value that this collection"
+                f" does not write ({error}), so something else wrote it. Restore the ledger from a"
+                " backup, or correct the entry"
+            ) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -261,7 +348,29 @@ def _chunks(keys: Iterable[Key]) -> list[Statement]:
     for resource, name in keys:
         names[resource].append(name)
     return [
-        (f"resource = ? AND name IN ({', '.join('?' * len(some))})", (resource, *some))
+        (f"resource = ? AND name IN ({marks})", (resource, *some))
         for resource, among in names.items()
-        for some in (among[start : start + _AT_ONCE] for start in range(0, len(among), _AT_ONCE))
+        for some, marks in _some(among)
     ]
+
+
+def _some(values: list[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield some values at a time, and as many `?`."""
+    for start in range(0, len(values), _AT_ONCE):
+        some = values[start : start + _AT_ONCE]
+        yield some, ", ".join("?" * len(some))
+
+
+def create_ledger(database: Database, header: Header) -> None:
+    """Create a ledger where nothing is; raise LedgerError."""
+    tables: list[Statement] = [(table, ()) for table in sql.CREATE]
+    database.create([*tables, (sql.INSERT_LEDGER, header)])
+
+
+def playbook_command(shown: str, playbook: str) -> str:
+    """Return the command that runs a playbook of the collection with this ledger."""
+    command = f"ansible-playbook infrastructure.services.{playbook}"
+    if shlex.quote(shown) == shown:
+        return f"{command} -e ledger={shown}"
+    # Without double quotes, which a message would escape.
+    return f"{LEDGER_VARIABLE}={shlex.quote(shown)} {command}" if shown else command

@@ -17,21 +17,14 @@ import re
 import shlex
 
 from ...module_utils._errors import NOT_SENT, InvalidInput
-from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
+from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from ...module_utils._task.specs import IN_DOUBT
 from ...module_utils._values import Params
-from .entries import (
-    ABSENT,
-    STATES,
-    STATES_IN_DOUBT,
-    Entry,
-    Key,
-    is_running,
-)
-from .ledger import Ledger
-from .location import playbook_command
+from . import sql
+from .entries import ABSENT, STATES, STATES_IN_DOUBT, Entry, Key, is_in_doubt, is_running
+from .ledger import Ledger, playbook_command
 
 # The columns of a CSV file.
 _WRITTEN = ("resource", "name", "state", "since", "id", "address")
@@ -53,10 +46,9 @@ def list_entries(ledger: Ledger, params: Params) -> Returned:
         outcome=NOT_SENT,
         **found,
         ledger=ledger.where,
-        ledger_id=ledger.header.ledger_id or None,
-        base_url=ledger.header.base_url or None,
-        serial=ledger.serial().number,
-        exists=not ledger.is_new,
+        ledger_id=ledger.header.ledger_id,
+        base_url=printable(ledger.header.base_url),
+        serial=ledger.find([]).serial.number,
     )
 
 
@@ -75,7 +67,7 @@ def _listing(ledger: Ledger, params: Params) -> Returned:
             in_flight.append({**listed, "lease_until": entry.lease_until})
             continue
         counts[entry.state] += 1
-        if entry.state in STATES_IN_DOUBT:
+        if is_in_doubt(key, entry):
             in_doubt.append(entry.began_at)
             listed["settle"] = settling(ledger.shown, key, entry)
         entries[key] = row_of(listed) if params["file"] or params["table"] else listed
@@ -93,26 +85,27 @@ def _summary(ledger: Ledger, params: Params) -> Returned:
     """Return how many entries match the filters by state, as the database counts them."""
     counts = dict.fromkeys(STATES, 0)
     in_doubt = []
-    for state, number, oldest in ledger.counts(*_conditions(params)):
-        counts[state] = number
-        if state in STATES_IN_DOUBT:
+    for resource, state, number, oldest in ledger.counts(*_conditions(params)):
+        counts[state] += number
+        if resource not in ONLY_UPDATED and state in STATES_IN_DOUBT:
             in_doubt.append(oldest)
     return dict(counts=counts, oldest_in_doubt=min(in_doubt, default=None))
 
 
 def _conditions(params: Params) -> tuple[str, list[str]]:
     """Return the SQL conditions of the filters, and their values."""
-    states = {*(params["states"] or ())}
-    if IN_DOUBT in states:  # which no entry has
-        states.update(STATES_IN_DOUBT)
     conditions = {
-        "resource = ?": [params["resource"]],
-        f"state IN ({', '.join('?' * len(states))})": sorted(states),
-        "run = ?": [params["run"]],
-        "changed_at >= ?": [params["changed_since"]],
+        "resource = ?": params["resource"],
+        "run = ?": params["run"],
+        "changed_at >= ?": params["changed_since"],
     }
-    given = {condition: values for condition, values in conditions.items() if any(values)}
-    return " AND ".join(given), [value for values in given.values() for value in values]
+    given = {condition: value for condition, value in conditions.items() if value}
+    wanted = params["states"] or []
+    states = [state for state in wanted if state != IN_DOUBT]
+    either = [f"state IN ({', '.join('?' * len(states))})"] if states else []
+    either += [sql.IN_DOUBT] if IN_DOUBT in wanted else []
+    all_of = [*given, *([f"({' OR '.join(either)})"] if either else [])]
+    return " AND ".join(all_of), [*given.values(), *states]
 
 
 def _listed(key: Key, entry: Entry) -> Params:
@@ -167,9 +160,9 @@ def settling(shown: str, key: Key, entry: Entry) -> list[str]:
     """Return the commands that settle an entry in doubt.
 
     The first one records the asset once its id and address are filled in; the second one removes
-    the entry. There are none for a role, or for a name that Ansible would template.
+    the entry. There are none for a name that Ansible would template.
     """
-    if key.resource != VIRTUAL_MACHINE.name or "{" in key.name + shown:
+    if "{" in key.name + shown:
         return []
     ledger = {"ledger": shown} if shown else {}
     given = {**ledger, "resource": key.resource, "name": key.name, "changed_at": entry.changed_at}

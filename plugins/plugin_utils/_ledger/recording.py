@@ -14,7 +14,6 @@ from typing import Callable, Mapping
 from ...module_utils._call.client import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
-    NOT_SENT,
     UNKNOWN,
     InvalidInput,
     Message,
@@ -34,7 +33,6 @@ from .entries import (
     DONE,
     INTENT,
     NO_LIMIT,
-    STATES_IN_DOUBT,
     Change,
     Entry,
     HistoryRow,
@@ -42,14 +40,15 @@ from .entries import (
     LedgerError,
     Serial,
     Write,
+    id_of,
+    is_in_doubt,
     is_running,
     noted,
     stamped,
     state_of,
     time_of,
 )
-from .ledger import Ledger, Snapshot
-from .location import playbook_command
+from .ledger import Ledger, Snapshot, playbook_command
 
 _LOOK = 0.5  # seconds between two looks at leases of others
 _SILENT = 2  # looks before a line on the screen says so
@@ -72,6 +71,10 @@ _NEXT = {
     ),
     ACCEPTED: "It exists: look up its id on the service and record it.",
 }
+_IN_FLIGHT = (
+    "{} has a request in flight for it since {}, at most until {}, so what it needs is not known"
+    " yet. Make the plan again after that."
+)
 _OVERTAKEN = (
     "its entry changed after it was planned, so nothing was sent. An approved plan is good for one"
     " effect on each asset: make a new plan (--check) and have it approved. Without an approved"
@@ -136,6 +139,9 @@ class Recording(Unrecorded):
             running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
             if not running:
                 break
+            if for_approval:
+                break  # check mode shows them in flight
+            self.ledger.start_leases()
             if look == _SILENT:
                 self._show(_waiting_line(running))
             self._pause(_LOOK)
@@ -160,13 +166,24 @@ class Recording(Unrecorded):
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
             return replace(task, plan=Plan({}, {}, settled=True))
-        if creates and entry and entry.state in STATES_IN_DOUBT and not task.force:
+        if entry and is_running(entry):  # in check mode, which waits for nobody
+            text = _IN_FLIGHT.format(
+                printable(entry.by), entry.began_at, time_of(entry.lease_until)
+            )
+            error = ServicesError(Message(text, task.asset), UNKNOWN, plan="in_flight")
+            return replace(task, error=error)
+        if entry and is_in_doubt(key, entry):
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
             return replace(task, error=ServicesError(msg, state, changed=False))
         return task.planned()
+
+    def gone_back(self, tasks: list[Task]) -> str:
+        """Return why none of these planned tasks may be sent, '' if they may."""
+        is_sent = any(task.plan and not (task.plan.settled or task.plan.adopted) for task in tasks)
+        return self.ledger.gone_back() if is_sent else ""
 
     def _adopting(self, task: Task) -> Task:
         """Return the task of an asset that exists, with the plan to record it."""
@@ -180,14 +197,16 @@ class Recording(Unrecorded):
 
     def adopt(self, task: Task) -> None:
         """Record an asset that exists; raise Overtaken, or LedgerError."""
-        edit = Change(Write.BEGIN, key_of(task), task.entry, task.required_plan().adopted)
+        edit = Change(Write.ADOPT, key_of(task), task.entry, task.required_plan().adopted)
         self._begin(task, noted(edit, self._run, "by id"))
 
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
         body = self._secrets.recordable(task.required_plan().body)
         intent = Entry(INTENT, body, task.entry.asset if task.entry else {}, run=self._run)
-        begun = Change(Write.BEGIN, key_of(task), task.entry, intent, lease_seconds=round(seconds))
+        row = HistoryRow(state_of(task.entry), INTENT, run=self._run)
+        key, before = key_of(task), task.entry
+        begun = Change(Write.BEGIN, key, before, intent, row, lease_seconds=round(seconds))
         since = self.clocks()  # before the statement is handed over
         return Intent(self, task, self._begin(task, begun), since)
 
@@ -204,18 +223,13 @@ class Recording(Unrecorded):
                 f"{error.problem}. If the ledger lists {printable(task.key)} in doubt, it may be"
                 " settled as absent"
             ) from None
-        self.ledger.refresh()  # raises if the ledger has moved
+        self.ledger.find([])  # raises if the ledger has moved
+        self.ledger.require_not_back()
         raise Overtaken(Message(_OVERTAKEN, task.asset))
 
-    def finish(self, intent: Intent, result: Result, has_ended: bool = True) -> Result:
-        """Record how a task ended and return its result, with the next step if it is in doubt.
-
-        Only what sends writes an outcome: if it has not ended, the entry stays an intent, because
-        somebody else could send it again.
-        """
+    def finish(self, intent: Intent, result: Result) -> Result:
+        """Record how a task ended and return its result, with the next step if it is in doubt."""
         task = intent.task
-        if not has_ended and result.outcome != NOT_SENT:
-            return self.with_next_step(result, task, result.outcome)
         change = _ending(intent, result)
         may_exist = result.outcome in (ACCEPTED, UNKNOWN) and change.after is not None
         try:
@@ -241,26 +255,30 @@ class Recording(Unrecorded):
             raise LedgerError("another task changed its entry meanwhile")
         return is_as_begun
 
-    def recover(self) -> str:
-        """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
+    def recover(self) -> tuple[list[str], list[str]]:
+        """Record anew what the ledger has lost since; return what was, and what could not be.
 
-        A server that took over may lack what the other one had confirmed: an outcome, or the whole
-        entry. What another task has changed since is left.
+        A server that took over, or a file that was copied over, may lack an outcome, or the whole
+        entry. What somebody else has changed since is left. Raises LedgerError.
         """
         recorded = dict(self._recorded)  # threads may be adding some
-        found = self.ledger.find(recorded).entries
-        lost = [
-            printable(key.name)
-            for key, change in recorded.items()
-            if not (key in found and found[key].revision == change.revision)
-            and (self.commits.write(change) or self.commits.write(replace(change, before=None)))
-        ]
-        if not lost:
-            return ""
-        return (
-            f"{self.ledger.where} lacked what this list had recorded, as after a failover that"
-            f" loses rows, so it was recorded anew: {listing(lost)}"
-        )
+        if not recorded:
+            return [], []
+        self.ledger.start_leases()  # a write, which a server that lags behind refuses
+        entries, rows = self.ledger.find(recorded).entries, self.ledger.history(recorded)
+        restored, missing = [], []
+        for key, change in recorded.items():
+            entry = entries.get(key)
+            if change.revision in [row.revision for row in rows[key]]:
+                continue
+            if _is_lost(change, entry, rows[key]) and (
+                self.commits.write(change) or self.commits.write(replace(change, before=None))
+            ):
+                restored.append(printable(key.name))
+            else:
+                ids = [id_of(each) or "without an id" for each in (change.after, entry) if each]
+                missing.append(printable(f"{key.name} ({', now '.join(ids)})"))
+        return restored, missing
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
@@ -299,6 +317,17 @@ class Recording(Unrecorded):
 def key_of(task: Task) -> Key:
     """Return the ledger key of the asset of a task."""
     return Key(task.operation.resource.name, task.key)
+
+
+def _is_lost(change: Change, entry: Entry | None, rows: list[HistoryRow]) -> bool:
+    """Return whether nobody has worked on an asset since its outcome was recorded, and then lost."""
+    begun = change.before
+    if begun is None or change.after is None:
+        return False
+    if entry:
+        return entry.revision == begun.revision
+    later = [row for row in rows if row.at >= change.after.began_at]
+    return not any(row.revision != begun.revision for row in later)
 
 
 def _waiting_line(running: Mapping[str, Entry]) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from tempfile import TemporaryDirectory
 from typing import Iterator
 from urllib.parse import quote
 
 from . import sql
 from .entries import LedgerError, Write
-from .sql import Row, Statement
+from .sql import Done, Statement
 
 # Seconds to wait for other writers, each of which takes milliseconds.
 _BUSY_TIMEOUT = 60
@@ -28,13 +29,13 @@ _ADVICE = {
         " When you run it again, use fewer forks, or end what reads it"
     ),
     "not a database": (
-        "it is no ledger, and is left as it is. Give the path of a ledger, or of a new one; if this"
-        " was one, restore it from a backup"
+        "it is no ledger, and is left as it is. Give the path of a ledger; if this was one, restore"
+        " it from a backup"
     ),
 }
-_OURS = {*sql.TABLES, f"{sql.HISTORY}_of"}
+_NUMBER = "INTEGER PRIMARY KEY AUTOINCREMENT"
 # Without the tables and indexes of SQLite itself.
-_SCHEMA = "SELECT name FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
+_SCHEMA = "SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
 
 
 class SqliteDatabase:
@@ -49,71 +50,82 @@ class SqliteDatabase:
         self.where = self.shown = path
         with self._translated():
             if os.path.lexists(path) and not os.path.isfile(path):
-                raise self._failure(
-                    "is not a regular file; give the path of a ledger, or of a new one"
-                )
+                raise self._failure("is not a regular file; give the path of a ledger")
             self._open()
 
     def _open(self) -> None:
         """Connect to the file; to an empty database in place of one that does not exist.
 
-        Raises LedgerError for a file with other tables, views or triggers.
+        Raises LedgerError unless each table, index, trigger and view is one that `create` makes.
         """
-        self.identity = identity(self.where)
+        self._identity = identity(self.where)
         self._connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(self.where))}?mode=rw" if self.identity else ":memory:",
+            f"file:{quote(os.fsencode(self.where))}?mode=rw" if self._identity else ":memory:",
             timeout=_BUSY_TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
             uri=True,
         )
-        (rows,) = self.read([(_SCHEMA, ())])
-        self._tables = {name for (name,) in rows}
-        others = sorted(self._tables - _OURS)
+        (found,) = self.execute([(_SCHEMA, ())])
+        self._schema = {text for (text,) in found.rows}
+        others = sorted(map(str, self._schema - _OURS))
         if others:
             raise self._failure(
-                f"it is a database with something else in it ({others[0]}), so it is not used. Give"
-                " the path of a ledger, or of a new one"
+                "it is a database of another version of this collection, or of something else, so"
+                f" it is not used: {' '.join(others[0].split()[:3])}. Give the path of a ledger"
             )
 
     def has_tables(self) -> bool:
-        """Return whether this is a ledger, not a new file."""
-        return sql.LEDGER in self._tables
+        """Return whether this is a ledger, not an empty file or none."""
+        return self._schema == _OURS
+
+    def require_writable(self) -> None:
+        """Raise LedgerError if outcomes could not be written: a file is writable as a whole."""
 
     def create(self, statements: list[Statement]) -> None:
-        """Create the file, which only its owner may read, and the tables, unless they are there."""
+        """Create the file with its tables, whole, for its owner alone; raise LedgerError.
+
+        Also if anything is there.
+        """
         self.close()
-        with self._translated():
-            os.close(os.open(self.where, os.O_CREAT | os.O_RDWR, 0o600))
+        with self._translated(), TemporaryDirectory(dir=os.path.dirname(self.where)) as directory:
+            beside = os.path.join(directory, "ledger")
+            os.close(os.open(beside, os.O_CREAT | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(beside, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                for text, values in statements:
+                    connection.execute(_sqlite(text, self.now), values)
+                connection.execute("COMMIT")
+            os.link(beside, self.where)
             self._open()
-        self.write(statements, Write.OUTCOME)
-        self._tables = _OURS
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def read(self, statements: list[Statement]) -> list[list[Row]]:
-        """Return the rows of statements, which read one snapshot."""
-        with self._transaction("BEGIN"):
-            return [self._execute(statement).fetchall() for statement in statements]
+    def execute(self, statements: list[Statement], kind: Write | None = None) -> list[Done]:
+        """Execute statements in one transaction; return the effect of each."""
+        with self._transaction(*self._begin(kind)):
+            done = [self._execute(statement) for statement in statements]
+            if kind and not sql.is_void(kind, done):
+                self._connection.execute("COMMIT")
+                require_same_file(self.where, self._identity)
+        return done
 
-    def write(self, statements: list[Statement], kind: Write) -> list[int]:
-        """Execute statements in one transaction; return how many rows each of them changed."""
+    def _begin(self, kind: Write | None) -> list[str]:
+        """Return the statements that begin a transaction."""
+        if kind is None:
+            return ["BEGIN"]
         # An outcome survives the death of this process, all else also a power failure.
         mode = "NORMAL" if kind is Write.OUTCOME else "EXTRA"
         # Another program may have set WAL.
         once = [] if self._connection.total_changes else ["PRAGMA journal_mode = DELETE"]
-        with self._transaction(*once, f"PRAGMA synchronous = {mode}", "BEGIN IMMEDIATE"):
-            counts = [self._execute(statement).rowcount for statement in statements]
-            if not (kind is Write.EDIT and 0 in counts):
-                self._connection.execute("COMMIT")
-                require_same_file(self.where, self.identity)
-        return counts
+        return [*once, f"PRAGMA synchronous = {mode}", "BEGIN IMMEDIATE"]
 
-    def _execute(self, statement: Statement) -> sqlite3.Cursor:
+    def _execute(self, statement: Statement) -> Done:
         text, values = statement
-        return self._connection.execute(_sqlite(text, self.now), values)
+        cursor = self._connection.execute(_sqlite(text, self.now), values)
+        return Done(cursor.rowcount, cursor.fetchall())
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[None]:
@@ -125,7 +137,7 @@ class SqliteDatabase:
             for statement in begin:
                 self._connection.execute(statement)
             try:
-                require_same_file(self.where, self.identity)
+                require_same_file(self.where, self._identity)
                 yield
             finally:
                 if self._connection.in_transaction:
@@ -147,8 +159,10 @@ class SqliteDatabase:
 
 @lru_cache
 def _sqlite(statement: str, now: str) -> str:
-    number = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    return statement.replace(":now", now).replace(":number", number)
+    return statement.replace(":now", now).replace(":number", _NUMBER)
+
+
+_OURS = {_sqlite(text, "") for text in sql.CREATE}
 
 
 def identity(path: str) -> tuple[int, int] | None:

@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Callable, Iterator, Mapping
 
 from ...module_utils._call.policy import Operation
-from ...module_utils._errors import UNKNOWN, InvalidInput, ServicesError
+from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._result import Result, Returned
-from ...module_utils._task.options import LEDGER_VARIABLE
+from ...module_utils._task.options import NO_LEDGER
 from ...module_utils._task.specs import ModuleSpec
 from ...module_utils._task.task import Interrupted, Signals, deferred
 from ...module_utils._task.validation import Options, validate
 from ...module_utils._values import Params
 from .._ledger.ledger import Ledger
-from .._ledger.location import last_seen, note_seen, open_ledger, playbook_command
-from .._ledger.recording import Recording
+from .._ledger.location import open_ledger
+from .._ledger.seen import Seen
 from .ansible_core import TaskAction, prints_lines, setting, untrusted
 from .role import FLEET, spec_in_role
-from .workers import is_orphan, prepare_workers, run_memory, show
-
-_UNRECORDED = (
-    "No ledger is set, so running this again will create another machine."
-    f" Set ledger, or {LEDGER_VARIABLE} in the environment, to the path of a file;"
-    ' ledger: "" says that this is intended.'
-)
+from .workers import is_orphan, prepare_workers, show
 
 
 @dataclass
@@ -45,8 +39,6 @@ class TaskRun:
     signals: Signals
     controller_environment: dict[str, str]
     warnings: list[str] = field(default_factory=list)  # for the result
-    ledger: Ledger | None = None  # that the task writes
-    recording: Recording | None = None  # of a task that sends
 
     @property
     def check_mode(self) -> bool:
@@ -90,33 +82,22 @@ class TaskRun:
         with self.signals.raised():
             time.sleep(seconds)
 
-    def open_ledger(self, ledger: str, base_url: str = "", read_only: bool = False) -> Ledger:
+    def open_ledger(self, given: str, base_url: str = "", writes: bool = False) -> Ledger:
         """Return the open ledger of an option; raise ServicesError.
 
-        `base_url`, `read_only`: as in Ledger.
+        `base_url`, `writes`: as in `open_ledger`.
         """
-        may_create = self.options.params["ledger_create"]
-        forbids = "" if may_create else self.spec.named("ledger_create")
         with self.signals.raised():
-            opened = open_ledger(ledger, base_url, read_only, forbids, run_memory())
-        if not read_only:
-            self.ledger = opened
-        return opened
+            return open_ledger(given, self.seen, base_url, writes)
 
-    def tell_news(self, ledger: Ledger) -> None:
-        """Show once in a run that a ledger is new; warn of one that has gone back in time."""
-        seen = last_seen(setting("ANSIBLE_HOME"), ledger.header.ledger_id)
-        if ledger.went_back or not ledger.has_row(seen):
-            self.warnings.append(
-                f"{ledger.where} has gone back in time, as after a restored backup: it lacks rows"
-                " that this controller has seen, and what was created since then would be created"
-                " again. Record it first, from the reports of those runs:"
-                f" {playbook_command(ledger.shown, 'settle')} -e file=REPORT"
-            )
-        elif ledger.is_new:
-            line = f"{ledger.where} is a new ledger: nothing was recorded before"
-            if not self.only_checks and run_memory().is_first(line):
-                show(line, stderr=True)
+    def warn_if_back(self, ledger: Ledger) -> None:
+        """Warn of a ledger that has gone back in time."""
+        self.warnings += filter(None, [ledger.gone_back()])
+
+    @cached_property
+    def seen(self) -> Seen:
+        """What this controller has seen of ledgers."""
+        return Seen(setting("ANSIBLE_HOME"))
 
 
 class Action(TaskAction):
@@ -157,43 +138,31 @@ class Action(TaskAction):
             return Result.of_error(error.failure())
 
     def _result(self, run: TaskRun) -> Result:
-        """Do the work, note the last row that it has written, and return its result."""
+        """Do the work and return its result."""
         try:
             returned = self.work(run)
         except ServicesError as error:
             returned = run.options.failed(error)
-        if run.ledger:
-            with suppress(ServicesError):  # the next task notes it
-                serial = run.ledger.serial()
-                if not run.ledger.went_back:  # else the next run says so
-                    note_seen(setting("ANSIBLE_HOME"), run.ledger.header.ledger_id, serial)
         result = returned if isinstance(returned, Result) else Result.from_ansible(returned)
         # The result of a module has its own.
         said = [] if self.module_was_started else run.options.secrets.warnings()
-        has_created = self.creates and (result.changed or result.outcome == UNKNOWN)
-        is_meant = run.options.params["ledger"] is not None
-        if has_created and not is_meant and run_memory().is_first(_UNRECORDED):
-            run.warnings.append(_UNRECORDED)
         warnings = (*said, *run.warnings, *result.warnings)
         return result.but(diff=result.diff if run.task.diff else None, warnings=warnings)
 
 
 def _require_keywords(run: TaskRun) -> None:
     """Raise InvalidInput for a task whose keywords and ledger do not fit each other."""
-    params, task = run.options.params, run.task
+    task = run.task
     is_repeated = task.until or task.retries is not None
-    if run.core.creates and is_repeated and (params["force"] or not params["ledger"]):
+    if run.core.creates and is_repeated and run.options.params["ledger"] in (None, NO_LEDGER):
         raise InvalidInput(
             "until",
-            "cannot be used, nor retries, for a POST or PATCH without a ledger or with force: each"
-            " attempt could take effect again. Remove them. A creation may have them with a ledger"
-            " and without force, and any task with method: GET, which can wait for the effect",
+            "cannot be used, nor retries, for a POST or PATCH without a ledger: each attempt could"
+            " take effect again. Remove them. A creation may have them with a ledger, and any task"
+            " with method: GET, which can wait for the effect",
         )
-    if params["ledger"] and task.async_val:
-        raise InvalidInput(
-            "ledger",
-            "cannot be combined with async: nothing would record how the task ended. Remove async",
-        )
+    if task.async_val and not run.spec.operation:
+        raise InvalidInput("async", "cannot be combined with a module of the ledger. Remove async")
 
 
 @contextmanager

@@ -165,11 +165,6 @@ class TaskAction(ActionBase):
         """Whether the connection leads to this machine."""
         return bool(self._connection.transport == "local")
 
-    @property
-    def becomes(self) -> bool:
-        """Whether the task changes to another user."""
-        return bool(self._connection.become)
-
     def all_given(self) -> Any:
         """Return the options as a module gets them; raise TypeError or ValueError if it cannot."""
         make_encoder = getattr(core_json, "get_module_encoder", None)
@@ -207,12 +202,12 @@ class TaskAction(ActionBase):
             return dict(run())
 
     def run_shell(self) -> Returned:
-        """Print the time in a shell on the target, as the user of the module; return `rc` and output.
+        """Do nothing in a shell on the target, as the user of the module; return `rc` and output.
 
         This finds an unreachable host, or a user that it cannot become, provably before the module
         starts.
         """
-        return dict(ActionBase._low_level_execute_command(self, "date +%s"))
+        return dict(ActionBase._low_level_execute_command(self, ":"))
 
     def _remove_tmp_path(self, tmp_path: str | None, force: bool = False) -> None:
         """Remove the temporary directory; the result counts even if the connection is lost now."""

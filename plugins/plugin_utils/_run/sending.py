@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import gc
 import time
-from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Mapping
 
 from ...module_utils._call.client import Context
-from ...module_utils._errors import InvalidInput
-from ...module_utils._http.transport import is_importable, require_libraries
+from ...module_utils._errors import InvalidInput, listing
+from ...module_utils._http.transport import is_importable
 from ...module_utils._list.threads import carry_out_list
 from ...module_utils._result import Result
-from ...module_utils._task.options import settings_from
-from ...module_utils._task.task import Sender, Unrecorded, carry_out
+from ...module_utils._task.options import NO_LEDGER, settings_from
+from ...module_utils._task.task import Unrecorded, carry_out
 from .._ledger.entries import LedgerError
-from .._ledger.location import checked_location, forget_ledgers, shown_location
+from .._ledger.ledger import Ledger
+from .._ledger.location import forget_ledgers
 from .._ledger.recording import Recording
 from .._screen.approval import approved_plan
 from .._screen.plan import plan_lines
@@ -42,23 +42,30 @@ def send(run: TaskRun, work: Callable[..., Result] = carry_out) -> Result:
 
     `work`: of a module for one asset, as in `run_module`.
     """
-    core, spec = run.core, run.spec
-    is_here = core.is_local and not core.becomes and not run.task.async_val and is_importable()
-    if not (is_here or run.options.params["ledger"] or spec.names):
+    if not (run.core.is_local and not run.task.async_val and is_importable()):
+        _require_no_ledger(run)
         return Target(run).run()
     run.options.valid()
-    if spec.option and not is_here:
-        require_libraries()
-        raise InvalidInput(
-            "ledger",
-            "a list can use one only on the controller: add delegate_to: localhost and become:"
-            " false",
-        )
-    if spec.option:
+    if run.spec.option:
         return _send_list(run)
-    sender = Sender if is_here else partial(Target, run)
     context = _context(run, interruptible=run.signals.raised)
-    return work(run.options, context, partial(_open_ledger, run, None), sender)
+    return work(run.options, context, partial(_recording, run))
+
+
+def _require_no_ledger(run: TaskRun) -> None:
+    """Raise InvalidInput for a ledger on a target: it works in the Ansible worker alone."""
+    if run.options.params["ledger"] in (None, NO_LEDGER):
+        return
+    advice = "install requests for the Python of Ansible"
+    if run.task.async_val:
+        advice = "remove async"
+    elif not run.core.is_local:
+        advice = "add delegate_to: localhost"
+    raise InvalidInput(
+        "ledger",
+        "works in the Ansible worker alone, and this task would run elsewhere:"
+        f" {advice}; or set ledger to none, so that each run creates another asset",
+    )
 
 
 def _context(run: TaskRun, **more: Any) -> Context:
@@ -73,17 +80,24 @@ def _context(run: TaskRun, **more: Any) -> Context:
     )
 
 
-def _open_ledger(run: TaskRun, approved: Mapping[str, Result] | None, service: str) -> Unrecorded:
-    """Open the ledger of the task, if it has one; `approved`: the rows of the approved plan."""
-    location = run.options.params["ledger"]
-    if not location:
+def _ledger(run: TaskRun, service: str) -> Ledger | None:
+    """Open the ledger of the task, None if it has none; `service`: its canonical base_url."""
+    given = run.options.params["ledger"]
+    if given in (None, NO_LEDGER):
+        return None
+    return run.open_ledger(given, service, writes=not run.check_mode)
+
+
+def _recording(
+    run: TaskRun, service: str, approved: Mapping[str, Result] | None = None
+) -> Unrecorded:
+    """Return what records the task; `approved`: the rows of the approved plan, by name or id."""
+    ledger = _ledger(run, service)
+    if ledger is None:
         return Unrecorded()
-    ledger = run.open_ledger(location, service, run.check_mode)
-    run.tell_news(ledger)
     say = partial(run.show, stderr=True)
     rows = None if approved is None else {name: row.last_row or 0 for name, row in approved.items()}
-    run.recording = Recording(ledger, run.options.secrets, run_id(), rows, say, run.pause)
-    return run.recording
+    return Recording(ledger, run.options.secrets, run_id(), rows, say, run.pause)
 
 
 def _send_list(run: TaskRun) -> Result:
@@ -94,47 +108,58 @@ def _send_list(run: TaskRun) -> Result:
     spec, params = run.spec, run.options.params
     left_out = select(params, spec, run.core) if spec.names else ""
     service = settings_from(params, run.check_mode).base_url
-    place = shown_location(checked_location(params["ledger"])) if params["ledger"] else None
+    ledger = _ledger(run, service)
     report = None
     if params["report"]:
         is_plan = run.check_mode and not run.only_checks
+        place = ledger.where if ledger else None
         report = Report(params["report"], place, run_id(), service, is_plan)
-    approved = _approved(run, service, place)  # before a ledger is created
+    approved = None
+    if params["approved"]:
+        approved = approved_plan(params["approved"], spec.sent.resource.name, service, ledger)
     context = _context(
         run,
         watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
     )
     began = time.monotonic()
-    # A faulty list creates no ledger.
-    open_ledger = partial(_open_ledger, run, approved)
-    collected = carry_out_list(run.options, context, open_ledger, approved)
+    recording = _recording(run, service, approved)
+    collected = carry_out_list(run.options, context, lambda _service: recording, approved)
     seconds = time.monotonic() - began
-    # Only a server that took over can lack rows: another file is noticed at once.
-    if run.recording and run.recording.ledger.database.tried_for:
-        with suppress(LedgerError):  # then the outcomes say that they could not be recorded
-            run.warnings += filter(None, [run.recording.recover()])
+    if isinstance(recording, Recording):
+        collected.failure = collected.failure or _recover(run, recording)
+        run.warn_if_back(recording.ledger)
     if collected.is_in_flight:  # threads that outlast the list go on using the ledger
-        run.ledger = None
         forget_ledgers()
     if run.only_checks:
         return Result()
     if left_out:
         collected.not_listed = None
     done = collected.done() if run.task.no_log else collected.done("See above.")
-    result = _show(run, report, seconds, done, left_out)
+    result = _show(run, report, recording, seconds, done, left_out)
     returned = collected.returned(result)
     if spec.names and returned.failed:  # callbacks print all of a failure of the role
         return returned.but(diff=None, ansible_facts=None, results=None, not_listed=None)
     return returned
 
 
-def _approved(run: TaskRun, service: str, place: str | None) -> dict[str, Result] | None:
-    """Return the rows of the approved plan that have an effect, by name or id; None without one."""
-    path = run.options.params["approved"]
-    if not path:
-        return None
-    read = run.open_ledger(run.options.params["ledger"], service, read_only=True) if place else None
-    return approved_plan(path, run.spec.sent.resource.name, service, place, read)
+def _recover(run: TaskRun, recording: Recording) -> str:
+    """Record anew what the ledger has lost, with a warning; return what it still lacks."""
+    where = recording.ledger.where
+    try:
+        restored, missing = recording.recover()
+    except LedgerError as error:
+        return f"At its end the list could not look for lost outcomes: {error.problem}."
+    if restored:
+        run.warnings.append(
+            f"{where} lacked what this list had recorded, as after a failover that loses rows, so it"
+            f" was recorded anew: {listing(restored)}"
+        )
+    if not missing:
+        return ""
+    return (
+        f"{where} lacks what this list had recorded, and somebody else has changed these entries"
+        f" since, so they were left: {listing(missing)}. Compare them with the service."
+    )
 
 
 def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:
@@ -150,25 +175,31 @@ def _why_to_stop(run: TaskRun) -> str:
 
 
 def _show(
-    run: TaskRun, report: Report | None, seconds: float, result: Result, left_out: str
+    run: TaskRun,
+    report: Report | None,
+    recording: Unrecorded,
+    seconds: float,
+    result: Result,
+    left_out: str,
 ) -> Result:
     """Report the result and show it; return it, with a warning if the report cannot be written."""
     operation = run.spec.sent
     rows = rows_of(operation, result)
     where = ""
     if report:
-        ledger_id, serial = "", None
-        if run.recording:
-            ledger_id, serial = run.recording.ledger.header.ledger_id, run.recording.serial
+        ledger_id, serial, refused = "", None, ""
+        if isinstance(recording, Recording):
+            ledger_id, serial = recording.ledger.header.ledger_id, recording.serial
+            refused = recording.ledger.gone_back()
         warnings = [*run.warnings, *filter(None, (left_out, _why_to_stop(run)))]
         with run_memory().alone():  # another task of the run may have the same report
-            problem = report.add_list(rows, warnings, ledger_id, serial)
+            problem = report.add_list(rows, warnings, ledger_id, serial, refused)
         where = "" if problem else report.where
         result = result.but(warnings=(*result.warnings, *filter(None, [problem])))
     if run.signals.caught:
         return result
     if run.check_mode:
-        lines = plan_lines(operation.resource, rows, screen_width())
+        lines = [*run.warnings, *plan_lines(operation.resource, rows, screen_width())]
     else:
         lines = result_lines(operation, rows, seconds, screen_width())
     run.show(*lines, *filter(None, (left_out and f"  {left_out}", where)))

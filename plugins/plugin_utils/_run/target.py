@@ -7,39 +7,26 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Callable
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils._call.client import MARGIN, NO_END, Context, Lease
 from ...module_utils._call.policy import READS, effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
-from ...module_utils._resources.planning import Task
 from ...module_utils._result import Result
-from ...module_utils._task.options import ENVIRONMENT_PREFIX, variable_of
-from ...module_utils._task.task import BEGUN, Interrupted, Sender
+from ...module_utils._task.options import ENVIRONMENT_PREFIX, NO_LEDGER, variable_of
+from ...module_utils._task.task import Interrupted
 from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
 
-# The last line of `date +%s`, which follows a banner of the shell, if there is one.
-_TIME = re.compile(r"([0-9]{9,})\s*$")
 
-
-class Target(Sender):
+class Target:
     """Runs the module of a task; its result always has an outcome."""
 
-    def __init__(
-        self, run: TaskRun, task: Task | None = None, context: Context | None = None
-    ) -> None:
-        """`task`: the one that the options ask for, with a ledger on the controller."""
+    def __init__(self, run: TaskRun) -> None:
         self._run = run
-        if task:
-            self.task = task
-        self._failure: Result | None = None  # of the no-op
-        self._wall = 0.0  # the clock of the target when it ran the no-op
-        # The ledger stays on the controller, and its location may have a password in it.
-        self._given = {**run.given, "ledger": ""}
+        # No ledger is on a target, and a location may have a password in it.
+        self._given = {**run.given, "ledger": run.options.params["ledger"] and NO_LEDGER}
         keyword = run.core.environment_keyword()
         for name, option in run.spec.options.items():
             variable = variable_of(name)
@@ -51,42 +38,17 @@ class Target(Sender):
             elif variable and self._given.get(name) is None:
                 self._given[name] = os.environ[variable]
 
-    @property
-    def lease_seconds(self) -> float:
-        """For how long the module may send: all its attempts, waits and tokens."""
-        settings = self.task.settings
-        attempts = (settings.retries + 1) * settings.timeout
-        once = attempts + settings.retries * settings.retry_max_delay
-        return (3 if settings.credentials else 1) * once + MARGIN
-
     def run(self) -> Result:
-        """Run the no-op, then the module, and return its result."""
-        self.ready()
-        return self.send()
-
-    def ready(self) -> bool:
-        """Run a no-op on the target, which notes its clock; return False if that failed."""
-        self._failure = self._guarded(self._run_shell)
-        return self._failure is None
-
-    def send(self, lease: Lease = NO_END) -> Result:
-        """Run the module and return its result."""
-        if lease is not NO_END:  # with a ledger
-            plan = self.task.required_plan()
-            self._given["base_url"] = self.task.settings.base_url
-            begun = {"seconds": lease.seconds, "wall": self._wall}
-            self._given[BEGUN] = {"body": plan.body, "known": plan.known, **begun}
-        return self._failure or self._guarded(self._run_module) or Result()
+        """Run a no-op on the target, then the module, and return its result."""
+        return self._guarded(self._run_shell) or self._guarded(self._run_module) or Result()
 
     def _run_shell(self) -> None:
         shell = self._run.core.run_shell()
-        clock = _TIME.search(shell["stdout"])
-        if shell["rc"] != 0 or not clock:
+        if shell["rc"] != 0:
             said = f"{shell['stderr']} {shell['stdout']}".strip()
             raise ServicesError(
                 f"No shell can be run on the target as the user of the task: {said}"
             )
-        self._wall = float(clock[1])
 
     def _run_module(self) -> Result:
         """Run the module and return its result unchanged, except for a missing `outcome`.
@@ -95,8 +57,7 @@ class Target(Sender):
         """
         returned = self._run.core.run_module(self._given)
         result = Result.from_ansible(returned)
-        self.has_ended = "outcome" in returned
-        if self.has_ended:
+        if "outcome" in returned:
             return result
         # POSIX: the command was found but cannot be run, or was not found.
         cannot_start = returned.get("rc") in (126, 127) or is_python_too_old(returned)
@@ -120,7 +81,6 @@ class Target(Sender):
             return Result.of_error(error)
         except (AnsibleError, Interrupted) as error:
             outcome = UNKNOWN if core.module_was_started else NOT_SENT
-            self.has_ended = outcome == NOT_SENT
             if not isinstance(error, AnsibleConnectionFailure):
                 return self._no_result(str(error), outcome)
             # Ansible would poll a job whose start was lost unless it failed, and return a result of

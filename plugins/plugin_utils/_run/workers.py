@@ -4,9 +4,9 @@
 
 """What workers share with the process that starts them: a memory, and its life; the screen.
 
-The memory holds tokens, files of ledgers and warnings already shown. Only these processes can read
-it, so a killed run leaves nothing on disk. The process that starts the workers creates it before it
-forks them. A worker that has to create it shares nothing, and fetches a token of its own.
+The memory holds tokens. Only these processes can read it, so a killed run leaves nothing on disk. The
+process that starts the workers creates it before it forks them. A worker that has to create it
+shares nothing, and fetches a token of its own.
 """
 
 from __future__ import annotations
@@ -110,10 +110,6 @@ class RunMemory(Memory):
     def _all(self) -> dict[str, Any]:
         text = self._bytes[: self._bytes.find(b"\0")]
         return json.loads(text) if text else {}
-
-    def is_first(self, name: str) -> bool:
-        """Return whether no task of this run has asked this before."""
-        return not self.write(name, True)
 
 
 @cache

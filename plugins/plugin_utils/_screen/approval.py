@@ -20,17 +20,19 @@ _CHECK = "Check the ledger, or make a new plan (--check) and have it approved"
 
 
 def approved_plan(
-    path: str, resource: str, service: str, place: str | None, ledger: Ledger | None
+    path: str, resource: str, service: str, ledger: Ledger | None
 ) -> dict[str, Result]:
     """Return the rows that a plan in a file sends or adopts, by name or id.
 
     Raise InvalidInput unless it was made for this service and ledger.
 
-    `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url; `place`: of the
-    ledger, without a password, None if there is none. A plan that was made before its ledger
-    existed names the place.
+    `path`: absolute; `resource`: of the bodies; `service`: its canonical base_url.
     """
-    ledger_id = ledger.header.ledger_id if ledger else ""
+    if ledger is None:
+        raise InvalidInput(
+            "approved",
+            "needs a ledger, which sees to it that a plan is carried out once: set ledger",
+        )
     try:
         run = Run.from_json(strict_json.decode(Path(path).read_text("utf-8")))
         serial = Serial(**(run.serial or {}))
@@ -44,14 +46,17 @@ def approved_plan(
             f"{path!r} is no plan of this collection, is damaged, or has an asset twice; give the"
             " .plan.json of a run with --check and report that lists each asset once",
         ) from None
-    is_same = run.ledger_id == ledger_id if run.ledger_id else run.ledger == place
-    if run.service != service or not is_same:
+    if run.refused:
+        raise InvalidInput(
+            "approved", f"{path!r} cannot be approved: {for_message(run.refused)} {_CHECK}"
+        )
+    if (run.service, run.ledger_id) != (service, ledger.header.ledger_id):
         raise InvalidInput(
             "approved",
             f"{path!r} was made for {made_for} and the ledger {made_at}, and this list is for"
-            f" {service} and the ledger {place or 'none'}. {_CHECK}",
+            f" {service} and the ledger {ledger.where}. {_CHECK}",
         )
-    if ledger and not ledger.has_row(serial):
+    if not ledger.has_row(serial):
         raise InvalidInput(
             "approved",
             f"{path!r} was made with a history that this ledger lacks, as after a backup was"

@@ -84,6 +84,8 @@ def _told(row: Result, shared: Fields) -> str:
     """Return the plan of an asset in words."""
     if row.plan in (CREATE, ADOPT):
         return _listing(own_fields(row, shared))
+    if row.plan == "in_flight":
+        return row.msg.text
     if row.plan == "in_doubt":
         how = "accepted, its answer was lost" if row.outcome == ACCEPTED else "sent, no answer"
         return f"in doubt since {row.since.replace('T', ' ')[:16]}: {how}"
@@ -92,7 +94,7 @@ def _told(row: Result, shared: Fields) -> str:
         f" {text(each.get('new'))}"
         for each in row.changes
     ]
-    told = ", ".join(changes) or "sent again as it is (force)"
+    told = ", ".join(changes) or "sent again, because the result of the last update is unknown"
     if row.plan == UPDATE:
         return ". ".join(filter(None, [told, row.msg.text]))
     return f"{told}: the service cannot update it"

@@ -97,13 +97,18 @@ class Report:
         return f"report: {os.path.relpath(self._base)}{', '.join(reversed(self._suffixes))}"
 
     def add_list(
-        self, rows: list[Result], warnings: list[str], ledger_id: str, serial: Serial | None
+        self,
+        rows: list[Result],
+        warnings: list[str],
+        ledger_id: str,
+        serial: Serial | None,
+        refused: str,
     ) -> str:
         """Add the rows of a list to the report; return why that failed, empty on success.
 
         Its files are for their owner alone. Only one task at a time may do this. `ledger_id`: empty
-        if there is no ledger, or none yet; `serial`: the last row of its history when the list was
-        planned.
+        if there is no ledger; `serial`: the last row of its history when the list was planned;
+        `refused`: why the plan cannot be approved, '' if it can.
         """
         try:
             before = self._before()
@@ -116,6 +121,7 @@ class Report:
                 ledger_id=ledger_id or before.ledger_id,
                 # As the first list found the ledger.
                 serial=before.serial or (serial and serial._asdict()),
+                refused=before.refused or refused,
                 warnings=tuple(dict.fromkeys((*before.warnings, *warnings))),
                 results=_merged(before.results, rows),
             )
@@ -244,8 +250,7 @@ def _markdown(run: Run, file: str) -> str:
     text, command = "\n".join(plan), printable(_command(file))
     fence = "`" * max([3, *(1 + len(ticks) for ticks in re.findall("`+", text + command))])
     heading = f"## Plan: {counted(tally(run.results))}"
-    has_effect = any(row.plan in EFFECTS for row in run.results)
-    how = [_APPROVE, "", f"{fence}shell", command, fence, ""] if has_effect else []
+    how = [_APPROVE, "", f"{fence}shell", command, fence, ""] if run.is_for_approval else []
     return "\n".join([f"<!-- {FORMAT} -->", heading, "", *how, f"{fence}diff", text, fence, ""])
 
 
@@ -270,7 +275,7 @@ def page(run: Run, file: str) -> str:
         counts=counts,
         verdict=counted(counts),
         problems=by_cause(row for row in rows if row.msg.text),
-        approve=_APPROVE if any(row.plan in EFFECTS for row in rows) else "",
+        approve=_APPROVE if run.is_for_approval else "",
         command=_command(file),
         shared=shared,
         own=lambda row: own_fields(row, shared[row.resource]),

@@ -17,7 +17,8 @@ from ...module_utils._result import REPORT, Result, Returned
 
 CREATE, UPDATE, ADOPT = "create", "update", "adopt"
 EFFECTS = (CREATE, UPDATE, ADOPT)  # the plans that change something
-DIFFERS, IN_DOUBT, NOT_LISTED = "differs", "in doubt", "not listed"
+DIFFERS, NOT_LISTED = "differs", "not listed"
+IN_DOUBT, IN_FLIGHT = "in doubt", "in flight"
 NOT_STARTED, UNCHANGED = "not started", "unchanged"
 FORMAT = "infrastructure.services report"
 PLANNED, ENDED = "planned", "ended"  # the states of a run
@@ -36,6 +37,7 @@ MARKS = {
     "adopted": ">",
     DIFFERS: "!",
     IN_DOUBT: "?",
+    IN_FLIGHT: "?",
     REJECTED: "x",
     "not sent": "x",
     NOT_STARTED: ".",
@@ -59,6 +61,7 @@ class Run:
     ledger_id: str | None = None
     # Of a plan: number and revision of the last row of the ledger's history.
     serial: dict[str, int] | None = None
+    refused: str = ""  # why the plan cannot be approved
     warnings: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
 
@@ -71,6 +74,15 @@ class Run:
         del known["counts"]
         results = tuple(Result.from_ansible(row).but(more={}) for row in known.pop("results"))
         return cls(**{**known, "warnings": tuple(known["warnings"]), "results": results})
+
+    @property
+    def is_for_approval(self) -> bool:
+        """Whether this is a plan that can be approved: it has an effect, which a ledger limits."""
+        return (
+            any(row.plan in EFFECTS for row in self.results)
+            and self.ledger_id is not None
+            and not self.refused
+        )
 
     @property
     def lists(self) -> dict[str, list[Result]]:
