@@ -22,8 +22,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.po
 )
 from emulator import server
 from ledger.forked import Process, forking
-from ledger.tasks import open_at
 from support.databases import schema_in
+from support.ledgers import open_at
 
 __all__ = ["SLOW_ON_POSTGRES"]
 
@@ -73,11 +73,11 @@ def fork() -> Iterator[Callable[..., Process]]:
 
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Ledger]]:
-    """Open ledgers, which are closed at the end of the test."""
+    """Open ledgers, created if need be, which are closed at the end of the test."""
     ledgers = []
 
-    def opened(location: str, read_only: bool = False, base_url: str = "") -> Ledger:
-        ledgers.append(open_at(location, base_url, read_only))
+    def opened(location: str, base_url: str = "") -> Ledger:
+        ledgers.append(open_at(location, base_url))
         return ledgers[-1]
 
     yield opened

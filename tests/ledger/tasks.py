@@ -19,23 +19,16 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_database,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
 from support import CREATE, LEAST, SPECS
+from support.ledgers import open_at
 from support.lists import run_list
 
 TOKEN = "token-of-the-tests"
 RUN = "run-of-the-tests"
 Opens = Callable[..., Ledger]
-
-
-def open_at(location: str, base_url: str = "", read_only: bool = False) -> Ledger:
-    """Open a ledger."""
-    return Ledger(open_database(location), base_url, read_only)
 
 
 def task(
@@ -53,7 +46,7 @@ def task(
     context = Context(check_mode, validated.secrets)
 
     def open_ledger(service: str) -> Recording:
-        opened.append(opens(location, service, check_mode))
+        opened.append(opens(location, service))
         return Recording(opened[0], validated.secrets, RUN, show=show)
 
     try:

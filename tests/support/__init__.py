@@ -30,7 +30,10 @@ OPERATION = {name: OPERATIONS[name] for name in (CREATE, UPDATE)}
 NOT_EMULATED = {"api_request", *(name for name in OPERATIONS if OPERATIONS[name].removes)}
 
 # The minimum that each module needs in addition to base_url.
-LEAST = {CREATE: {"name": "web01"}, UPDATE: {"id": "role-0001", "attributes": {"login": True}}}
+LEAST = {
+    CREATE: {"name": "web01", "ledger": "none"},
+    UPDATE: {"id": "role-0001", "attributes": {"login": True}},
+}
 
 
 def run_task(

@@ -123,16 +123,19 @@ def own_database(base: Path) -> Iterator[str]:
 
 def schema_in(url: str) -> str:
     """Return the URL of a ledger that does not exist yet, in a schema of its own."""
-    name = f"ledger{os.getpid()}_{next(_NUMBERS)}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{url}&options=-csearch_path%3D{name}"
+    return f"{url}&schema=ledger{os.getpid()}_{next(_NUMBERS)}"
+
+
+def schema_of(ledger: str) -> tuple[str, str]:
+    """Return the URL of the database of a ledger, as psycopg takes it, and the name of its schema."""
+    url, _parameter, schema = ledger.partition("&schema=")
+    return url, schema
 
 
 def reader_of(ledger: str) -> str:
     """Return the URL of a ledger for a role that may only read it, as the page on PostgreSQL has it."""
-    schema = ledger.rpartition("%3D")[2]
-    with psycopg.connect(ledger, autocommit=True) as connection:
+    url, schema = schema_of(ledger)
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {schema}_plan LOGIN")
         connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_plan")
         connection.execute(

@@ -1,9 +1,12 @@
-"""Opens a ledger, and writes and reads it as another task does."""
+"""Creates and opens a ledger, and writes and reads it as another task does."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Change,
@@ -12,16 +15,39 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Write,
     stamped,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import (
+    Header,
+    Ledger,
+    create_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_database,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import IN_USE
+
+SERVICE = "https://service.example"  # of a ledger that no task uses
+HOME = mkdtemp(prefix="home-")  # of the notes of this process
+
+
+def create(location: str, base_url: str = SERVICE) -> str:
+    """Create an empty ledger for a service, unless there is one; return its location."""
+    with closing(open_database(location)) as database:
+        if not database.has_tables():
+            create_ledger(database, Header(os.urandom(16).hex(), base_url, IN_USE))
+    return location
+
+
+def open_at(location: str, base_url: str = "", home: str | Path = HOME) -> Ledger:
+    """Open a ledger, which is created if there is none; `home`: has the notes of the controller."""
+    create(location, base_url or SERVICE)
+    return Ledger(open_database(location), Seen(str(home)), base_url)
 
 
 @contextmanager
-def opened(location: str, base_url: str = "", read_only: bool = False) -> Iterator[Ledger]:
-    """Open a ledger; `base_url`: of the service that it belongs to once it is written."""
-    with closing(Ledger(open_database(location), base_url, read_only)) as ledger:
+def opened(location: str, base_url: str = "") -> Iterator[Ledger]:
+    """Open a ledger, which is created if there is none, and close it."""
+    with closing(open_at(location, base_url)) as ledger:
         yield ledger
 
 
@@ -46,5 +72,5 @@ def finish(ledger: Ledger, key: Key, intent: Entry, after: Entry | None) -> None
 
 def states(location: str) -> dict[str, str]:
     """Return the state of each entry of a ledger, by name."""
-    with opened(location, read_only=True) as ledger:
+    with opened(location) as ledger:
         return {key.name: entry.state for key, entry in ledger.entries("", ())}

@@ -15,12 +15,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.vali
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_database,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
+from support.ledgers import open_at
 
 TOKEN = "token-of-the-tests"
 # Ledgers that threads may still use; Python warns of one that is collected without being closed.
@@ -47,7 +45,11 @@ def run_list(
     `ledger`: a Recording; `location`: where to open one for this list, `rows`: of the approved
     plan; `watch`: returns why to stop; `progress`: is called as `Progress.show`.
     """
-    least = {"retry_max_delay": 0, **({} if "auth_url" in options else {"access_token": TOKEN})}
+    least = {
+        "ledger": "none",
+        "retry_max_delay": 0,
+        **({} if "auth_url" in options else {"access_token": TOKEN}),
+    }
     given = validate(spec, {**least, **options})
     given.valid()
     context = Context(
@@ -60,7 +62,7 @@ def run_list(
 
     def open_ledger(service):
         if location:
-            opened.append(Ledger(open_database(location), service, check_mode))
+            opened.append(open_at(location, service))
             return Recording(opened[0], given.secrets, "run-of-the-tests", rows, show)
         return ledger or Unrecorded()
 
