@@ -156,20 +156,16 @@ class Ledger:
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
-        last, *found = self._snapshot([(sql.LAST_ROW, ()), *statements])
-        self._look_back()
+        known = self._noted()
+        looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)]
+        last, begun, is_there, *found = self._snapshot([*looks, *statements])
+        if known.number and not is_there:
+            is_there = self.read(sql.HAS_REVISION, known[1:])
+        self.has_gone_back = bool(known.number and not is_there)
+        self._note(begun, known)
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
         return Snapshot(entries, last_rows, Serial(*last[0]) if last else Serial())
-
-    def _look_back(self) -> None:
-        """Note the last beginning or edit, unless the ledger lacks the noted one."""
-        known = self._noted()
-        last, is_there = self._snapshot([(sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)])
-        if known.number and not is_there:
-            (is_there,) = self._snapshot([(sql.HAS_REVISION, known[1:])])
-        self.has_gone_back = bool(known.number and not is_there)
-        self._note(last, known)
 
     def _noted(self) -> Serial:
         return self._seen.row(self.header.ledger_id, self.header.base_url)
@@ -263,13 +259,13 @@ class Ledger:
             ]
             if kind is Write.EDIT:
                 is_written = not sql.is_void(kind, done) or len(repeated) == len(changes)
-                self._look_back()
+                self.find([])
                 return [is_written] * len(changes)
             effects.update(change.key for change in repeated if self._is_written(change))
         if kind is Write.BEGIN and effects:
             self._note(last.rows, known)
         elif kind is Write.ADOPT:
-            self._look_back()
+            self.find([])
         return [change.key in effects for change in changes]
 
     def _is_written(self, change: Change) -> bool:
