@@ -8,6 +8,8 @@ which check mode predicts.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
@@ -57,6 +59,14 @@ _FAILS = (
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
 
 DONE = "done"  # the state of an entry whose asset is known
+_LONGEST_NAME = 255  # characters, which an index of PostgreSQL can hold in any encoding
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")  # C0, C1 and lone surrogates
+# Python calls these printable, but they leave no mark (Unicode: Default_Ignorable_Code_Point, and
+# the blank pattern of Braille).
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
 # Across options, as ansible-core has them.
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 
@@ -175,22 +185,44 @@ class Task:
         return self.plan
 
 
-def require_name(option: str, name: str) -> None:
-    """Raise InvalidInput for a name or id that no asset has, or that PostgreSQL could not record."""
+def require_name(option: str, name: str, is_new: bool = False) -> None:
+    """Raise InvalidInput for a text that is no name or id.
+
+    `is_new`: whether an asset gets this name, so that it has to look like no other one. An id, and
+    the name of what exists, is what the service shows.
+    """
     if not name.strip():
         raise InvalidInput(option, "must not be empty")
-    if "\0" in name:
-        raise InvalidInput(option, "contains a NUL character")
+    if len(name) > _LONGEST_NAME:
+        raise InvalidInput(
+            option, f"has {len(name):,} characters, and at most {_LONGEST_NAME} can be recorded"
+        )
+    if _CONTROL.search(name):
+        raise InvalidInput(option, f"has a control character: {ascii(name)}")
+    _require_filled_in(option, name)
+    is_clear = name.isprintable() and name == name.strip() and not _INVISIBLE.search(name)
+    if is_new and not (is_clear and unicodedata.is_normalized("NFC", name)):
+        raise InvalidInput(
+            option,
+            f"{ascii(name)} looks like another name. Take out blanks at its ends and characters that"
+            " cannot be seen, and compose letters and their accents (Unicode NFC); or, if a machine"
+            " of exactly this name exists, give its id as well",
+        )
 
 
 def require_usable(params: Params, options: Iterable[str]) -> None:
-    """Raise InvalidInput for a value that JSON cannot represent or that is a masked secret."""
+    """Raise InvalidInput for a value that JSON cannot represent, or that a template left behind."""
     for option in options:
         encode(params[option], option)
-        if holds_placeholder(params[option]):
-            raise InvalidInput(
-                option, "contains a placeholder for a secret, so it is not the real value"
-            )
+        _require_filled_in(option, params[option])
+
+
+def _require_filled_in(option: str, value: object) -> None:
+    if holds_placeholder(value):
+        raise InvalidInput(
+            option,
+            "contains a mask of a secret or the placeholder of omit, so it is not the real value",
+        )
 
 
 def attributes_to_send(params: Params, typed: Spec) -> Asset:

@@ -47,6 +47,13 @@ UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
 _PARTS = (*UPDATED, "attributes", "extra_attributes")
 
 
+def require_names(name: str, identifier: str | None) -> None:
+    """Raise InvalidInput for the name of a machine, or for its id if it exists."""
+    require_name("name", name, is_new=identifier is None)
+    if identifier is not None:
+        require_name("id", identifier)
+
+
 class Creation(AssetOperation):
     """Creates an asset by its name; a recorded one is not sent again."""
 
@@ -62,10 +69,8 @@ class Creation(AssetOperation):
 
     def task(self, params: Params, settings: Settings) -> Task:
         name, identifier = params["name"], params["id"]
-        require_name("name", name)
-        if identifier is not None:
-            require_name("id", identifier)
-        require_usable(params, ("name", "id", "attributes", "extra_attributes"))
+        require_names(name, identifier)
+        require_usable(params, ("attributes", "extra_attributes"))
         body = {"name": name, "attributes": attributes_to_send(params, self.resource.attributes)}
         return Task(
             self,
@@ -122,7 +127,7 @@ class Update(AssetOperation):
         current = params["current"]
         require_name("id", identifier)
         require_segment("id", identifier)
-        require_usable(params, ("id", *_PARTS, "body"))
+        require_usable(params, (*_PARTS, "body"))
         encode(current, "current")
         if current and current.get("id") not in (None, identifier):
             raise InvalidInput("current", f"is asset {current['id']!r}, but id is {identifier!r}")
