@@ -175,8 +175,8 @@ def _dict(value: Any) -> dict[Any, Any]:
 
 TEXT = Type(
     "str",
-    "a string (write '0017', or {{ x | string }} for a number: without quotes YAML makes 0017 the"
-    " number 15, 12.10 the number 12.1 and yes the boolean true)",
+    "a string (write '0017', or {{ x | string }} for a number: without quotes, YAML makes 0017 the"
+    " number 15 and yes the boolean true)",
     text,
 )
 NUMBER = Type("float", "a number", number)

@@ -35,6 +35,11 @@ from .._values import (
 _DIFFERS = (
     "it is recorded with different values, and no operation to update it is known: {}. Ask for the"
     " recorded values; if the machine was changed by other means, correct its entry with"
+    " infrastructure.services.ledger_entry. Another machine needs another name."
+)
+_NEVER_SENT = (
+    "{} was not sent for machines that are recorded, and no operation to update them is known. It is"
+    " only sent for new ones. Where a machine has it, correct its entry with"
     " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
@@ -95,6 +100,8 @@ class Plan:
     known: Asset  # the asset as it is now, as far as known; {}: nothing is known
     settled: bool = False  # whether there is nothing to send
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
+    # The fields of a recorded asset that are asked for, and were not when it was created.
+    never_sent: tuple[str, ...] = ()
     adopted: Entry | None = None  # what is recorded instead of sending the body
 
     @property
@@ -198,16 +205,27 @@ def require_name(option: str, name: str, is_new: bool = False) -> None:
             option, f"has {len(name):,} characters, and at most {_LONGEST_NAME} can be recorded"
         )
     if _CONTROL.search(name):
-        raise InvalidInput(option, f"has a control character: {ascii(name)}")
+        raise InvalidInput(option, f"has a control character: {name!a}")
     _require_filled_in(option, name)
     is_clear = name.isprintable() and name == name.strip() and not _INVISIBLE.search(name)
     if is_new and not (is_clear and unicodedata.is_normalized("NFC", name)):
         raise InvalidInput(
             option,
-            f"{ascii(name)} looks like another name. Take out blanks at its ends and characters that"
+            f"{name!a} looks like another name. Take out blanks at its ends and characters that"
             " cannot be seen, and compose letters and their accents (Unicode NFC); or, if a machine"
             " of exactly this name exists, give its id as well",
         )
+
+
+def id_of(asset: Asset) -> str:
+    """Return the id of an asset as text, since a service may show a number; '' if it has none."""
+    identifier = asset.get("id")
+    is_text = isinstance(identifier, (str, int)) and not isinstance(identifier, bool)
+    try:
+        require_name("id", str(identifier))
+    except InvalidInput:
+        return ""
+    return str(identifier) if is_text else ""
 
 
 def require_usable(params: Params, options: Iterable[str]) -> None:
@@ -268,7 +286,11 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     return Result(
         changed=not plan.settled,
         asset=asset,
-        warnings=tuple(Message(text, task.asset) for text in warnings),
+        # The same for all assets of a list, which so has it once.
+        warnings=(
+            *(Message(text, task.asset) for text in warnings),
+            *(Message(_NEVER_SENT.format(field)) for field in dict.fromkeys(plan.never_sent)),
+        ),
         ansible_facts={operation.resource.name: asset},
         diff=_diff({} if plan.adopted else plan.known, after, task.asset),
         **about,

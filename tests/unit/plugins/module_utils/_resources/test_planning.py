@@ -80,9 +80,7 @@ WAYS = {
     "a task": Way(lambda name, _: task(CREATE, name=name)["name"], "name: ", True),
     "a list": Way(lambda name, _: listed(name=name)["name"], "name: ", True),
     "CSV": Way(lambda name, _: from_csv(csv(cpu="4", name=name))[0]["name"], r"\(name\): ", True),
-    "the name beside an id": Way(
-        lambda name, _: task(CREATE, name=name, id="1")["name"], "name: "
-    ),
+    "the name beside an id": Way(lambda name, _: task(CREATE, name=name, id="1")["name"], "name: "),
     "an id": Way(lambda name, _: task(CREATE, id=name)["id"], "id: "),
     "an id in a list": Way(lambda name, _: listed(name="web01", id=name)["id"], "id: "),
     "the name beside an id in CSV": Way(
@@ -93,7 +91,9 @@ WAYS = {
     "an entry": Way(lambda name, at: entry(at, name, "1")["name"], "name: "),
     "the id of an entry": Way(lambda name, at: entry(at, "web01", name)["id"], r"asset(\.id)?: "),
     "the name of a file": Way(lambda name, at: settled(at, name=name, id="1")["name"], "name: "),
-    "the id of a file": Way(lambda name, at: settled(at, name="a", id=name)["id"], r"asset(\.id)?: "),
+    "the id of a file": Way(
+        lambda name, at: settled(at, name="a", id=name)["id"], r"asset(\.id)?: "
+    ),
 }
 CASES = [
     pytest.param(way, name, id=f"{way}, {name}")
@@ -112,11 +112,11 @@ def test_a_name_is_kept_as_it_is_or_refused(tmp_path, way: str, name: str):
     refusal = NAMES[name].new if creates else NAMES[name].exists
     if (way, name) == ("a role", "dots"):  # which is no path segment
         refusal = "must not be empty, . or .."
-    try:
-        kept = keep(NAMES[name].value, str(tmp_path / "ledger.db"))
-    except (ServicesError, AnsibleFilterError) as error:
-        assert refusal, error
-        assert re.search(f"{place}.*{re.escape(refusal)}", str(error))
-        assert str(error).isprintable()
-    else:
-        assert (kept, refusal) == (NAMES[name].value, "")
+    given = NAMES[name].value, str(tmp_path / "ledger.db")
+    if not refusal:
+        assert keep(*given) == NAMES[name].value
+        return
+    with pytest.raises((ServicesError, AnsibleFilterError)) as refused:
+        keep(*given)
+    assert re.search(f"{place}.*{re.escape(refusal)}", str(refused.value))
+    assert str(refused.value).isprintable()
