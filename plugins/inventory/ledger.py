@@ -67,7 +67,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 
 from ..module_utils._errors import InvalidInput, ServicesError
-from ..module_utils._resources.planning import require_name
+from ..module_utils._resources.names import require_name
 from ..module_utils._secrets import printable
 from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._values import ABSENT, value_at

@@ -21,8 +21,9 @@ from typing import Any, Iterator, Mapping, NamedTuple
 
 from ..module_utils._errors import InvalidInput, listing
 from ..module_utils._http import strict_json
+from ..module_utils._resources.names import require_names
 from ..module_utils._resources.planning import ENVELOPE
-from ..module_utils._resources.resources import RESOURCES, require_names
+from ..module_utils._resources.resources import RESOURCES
 from ..module_utils._secrets import for_message, printable
 from ..module_utils._task.specs import DELIMITER, LEDGER_ENTRY, VIRTUAL_MACHINE, VIRTUAL_MACHINES
 from ..module_utils._task.validation import nearest, validated

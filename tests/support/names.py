@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-EMPTY = "must not be empty"
-LONG = "has 256 characters, and at most 255 can be recorded"
+EMPTY = "must not be empty, . or .."
+LONG = "has 256 characters; 255 is the most"
 CONTROL = "has a control character"
 LEFT = "contains a mask of a secret or the placeholder of omit"
 ALIKE = "looks like another name"
@@ -32,7 +32,7 @@ NAMES = {
     "another folder": Name("../../x"),
     "a slash": Name("web/01"),
     "a backslash": Name("web\\01"),
-    "dots": Name(".."),
+    "dots": Name("..", EMPTY, EMPTY),
     "a template": Name("{{ 1 }}"),
     "every host": Name("all"),
     "hosts of no group": Name("ungrouped"),

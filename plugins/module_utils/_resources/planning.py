@@ -8,8 +8,6 @@ which check mode predicts.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
@@ -17,7 +15,7 @@ from .._call.client import NO_END, Client, Lease, Settings
 from .._call.policy import Operation
 from .._errors import InvalidInput, Message, ServicesError
 from .._result import Result
-from .._secrets import holds_placeholder, without_placeholders
+from .._secrets import without_placeholders
 from .._values import (
     ABSENT,
     DICT,
@@ -31,6 +29,7 @@ from .._values import (
     prune,
     value_at,
 )
+from .names import require_filled_in
 
 _DIFFERS = (
     "it is recorded with different values, and no operation to update it is known: {}. Ask for the"
@@ -38,8 +37,8 @@ _DIFFERS = (
     " infrastructure.services.ledger_entry. Another machine needs another name."
 )
 _NEVER_SENT = (
-    "{} was not sent for machines that are recorded, and no operation to update them is known. It is"
-    " only sent for new ones. Where a machine has it, correct its entry with"
+    "{} was not sent for machines that are recorded, and no operation to update them is known. Only"
+    " new ones get it. Where a machine has it, correct its entry with"
     " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
@@ -64,14 +63,6 @@ _FAILS = (
 ENVELOPE = ("id", "name", "description", "service", "attributes", "platform", "region", "tenant")
 
 DONE = "done"  # the state of an entry whose asset is known
-_LONGEST_NAME = 255  # characters, which an index of PostgreSQL can hold in any encoding
-_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")  # C0, C1 and lone surrogates
-# Python calls these printable, but they leave no mark (Unicode: Default_Ignorable_Code_Point, and
-# the blank pattern of Braille).
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
-)
 # Across options, as ansible-core has them.
 Constraints = Mapping[str, Sequence[Sequence[Any]]]
 
@@ -192,55 +183,11 @@ class Task:
         return self.plan
 
 
-def require_name(option: str, name: str, is_new: bool = False) -> None:
-    """Raise InvalidInput for a text that is no name or id.
-
-    `is_new`: whether an asset gets this name, so that it has to look like no other one. An id, and
-    the name of what exists, is what the service shows.
-    """
-    if not name.strip():
-        raise InvalidInput(option, "must not be empty")
-    if len(name) > _LONGEST_NAME:
-        raise InvalidInput(
-            option, f"has {len(name):,} characters, and at most {_LONGEST_NAME} can be recorded"
-        )
-    if _CONTROL.search(name):
-        raise InvalidInput(option, f"has a control character: {name!a}")
-    _require_filled_in(option, name)
-    is_clear = name.isprintable() and name == name.strip() and not _INVISIBLE.search(name)
-    if is_new and not (is_clear and unicodedata.is_normalized("NFC", name)):
-        raise InvalidInput(
-            option,
-            f"{name!a} looks like another name. Take out blanks at its ends and characters that"
-            " cannot be seen, and compose letters and their accents (Unicode NFC); or, if a machine"
-            " of exactly this name exists, give its id as well",
-        )
-
-
-def id_of(asset: Asset) -> str:
-    """Return the id of an asset as text, since a service may show a number; '' if it has none."""
-    identifier = asset.get("id")
-    is_text = isinstance(identifier, (str, int)) and not isinstance(identifier, bool)
-    try:
-        require_name("id", str(identifier))
-    except InvalidInput:
-        return ""
-    return str(identifier) if is_text else ""
-
-
 def require_usable(params: Params, options: Iterable[str]) -> None:
     """Raise InvalidInput for a value that JSON cannot represent, or that a template left behind."""
     for option in options:
         encode(params[option], option)
-        _require_filled_in(option, params[option])
-
-
-def _require_filled_in(option: str, value: object) -> None:
-    if holds_placeholder(value):
-        raise InvalidInput(
-            option,
-            "contains a mask of a secret or the placeholder of omit, so it is not the real value",
-        )
+        require_filled_in(option, params[option])
 
 
 def attributes_to_send(params: Params, typed: Spec) -> Asset:

@@ -11,7 +11,6 @@ from typing import ClassVar
 from .._call.client import Settings
 from .._call.policy import Resource
 from .._errors import InvalidInput
-from .._http.urls import require_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .._values import (
     ABSENT,
@@ -31,6 +30,7 @@ from .._values import (
     overlay,
     prune,
 )
+from .names import id_of, require_name, require_names
 from .planning import (
     DONE,
     ENVELOPE,
@@ -39,21 +39,12 @@ from .planning import (
     Plan,
     Task,
     attributes_to_send,
-    id_of,
-    require_name,
     require_usable,
 )
 
 # The fields of the envelope that an update may send.
 UPDATED = tuple(name for name in ENVELOPE if name not in ("id", "attributes"))
 _PARTS = (*UPDATED, "attributes", "extra_attributes")
-
-
-def require_names(name: str, identifier: str | None) -> None:
-    """Raise InvalidInput for the name of a machine, or for its id if it exists."""
-    require_name("name", name, is_new=identifier is None)
-    if identifier is not None:
-        require_name("id", identifier)
 
 
 class Creation(AssetOperation):
@@ -135,7 +126,6 @@ class Update(AssetOperation):
         identifier = params["id"]
         current = params["current"]
         require_name("id", identifier)
-        require_segment("id", identifier)
         require_usable(params, (*_PARTS, "body"))
         encode(current, "current")
         if current and current.get("id") is not None and id_of(current) != identifier:

@@ -17,7 +17,8 @@ from typing import Iterable, Mapping
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
-from ...module_utils._resources.planning import ENVELOPE, require_name, require_usable
+from ...module_utils._resources.names import require_name
+from ...module_utils._resources.planning import ENVELOPE, require_usable
 from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable

@@ -25,7 +25,6 @@ from ansible import context
 from jinja2 import Environment, StrictUndefined
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from ...module_utils._resources.planning import id_of
 from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
@@ -176,11 +175,7 @@ def options_of_report(known: object) -> Params:
     """
     try:
         run = Run.from_json(known)
-        rows = [
-            row.but(asset=row.asset and {**row.asset, "id": id_of(row.asset)})
-            for row in run.results
-            if RESOURCES[row.resource] is VIRTUAL_MACHINE
-        ]
+        rows = [row for row in run.results if RESOURCES[row.resource] is VIRTUAL_MACHINE]
         reported_at = date_time(run.ended_at)
         if not all(isinstance(text, str) for text in (run.service, *(row.item for row in rows))):
             raise ValueError

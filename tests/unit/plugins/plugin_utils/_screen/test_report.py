@@ -365,7 +365,6 @@ def test_what_is_no_report_settles_nothing(known):
     [
         lambda run: run["results"][0].update(item={"a": 1}),
         lambda run: run["results"][0].update(resource={}),
-        lambda run: run["results"][0].update(asset=["1"]),
         lambda run: run.update(ended_at=None),
         lambda run: run.update(ended_at="then"),
         lambda run: run.update(service=7),

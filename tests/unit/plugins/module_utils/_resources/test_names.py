@@ -110,8 +110,6 @@ def test_a_name_is_kept_as_it_is_or_refused(tmp_path, way: str, name: str):
     """One to create looks like no other; an id, and the name of what exists, is exact."""
     keep, place, creates = WAYS[way]
     refusal = NAMES[name].new if creates else NAMES[name].exists
-    if (way, name) == ("a role", "dots"):  # which is no path segment
-        refusal = "must not be empty, . or .."
     given = NAMES[name].value, str(tmp_path / "ledger.db")
     if not refusal:
         assert keep(*given) == NAMES[name].value
