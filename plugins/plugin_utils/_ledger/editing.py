@@ -17,13 +17,14 @@ from typing import Iterable, Mapping
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
-from ...module_utils._resources.planning import ENVELOPE, require_name
+from ...module_utils._resources.names import require_name
+from ...module_utils._resources.planning import ENVELOPE, require_usable
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRY
 from ...module_utils._task.validation import converted
-from ...module_utils._values import DICT, Asset, Params, encode, prune
+from ...module_utils._values import DICT, TEXT, Asset, Params, fields, prune
 from .entries import (
     ABSENT,
     DONE,
@@ -50,7 +51,7 @@ from .ledger import Ledger
 # Keys of an entry from ledger_info or from_csv that no edit needs.
 _UNUSED = ("sent", "began_at", "by", "run", "history", "settle", "line")
 # Texts of a row or a printed command that nobody filled in.
-_NOT_SHOWN = {"", "-", "id", "address", "n/a", ABSENT, *STATES}
+_NOT_SHOWN = {"-", "id", "address", "n/a", ABSENT, *STATES}
 
 
 def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Change], Returned]:
@@ -310,14 +311,14 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     resource, name = key
     option = RESOURCES[resource].key
     asset = {option: name, **asset}
-    encode(asset, "asset")
-    if asset[option] != name:
+    require_usable({"asset": asset}, ["asset"])
+    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
+    envelope = dict(type=DICT, options={**fields(TEXT, "id", "name"), "attributes": attributes})
+    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
+    if recorded.get(option) != name:
         raise InvalidInput(
             "asset", f"its {option} is {asset[option]!r}, but the entry is for {name}"
         )
-    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
-    envelope = dict(type=DICT, options={"attributes": attributes})
-    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
     address = (recorded.get("attributes") or {}).get("ip")
     _require_shown(recorded.get("id"), "id")
     if address is not None:
@@ -325,14 +326,12 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     return recorded
 
 
-def _require_shown(value: object, field: str) -> None:
+def _require_shown(value: str | None, field: str) -> None:
     """Raise InvalidInput for a value that no service shows, such as that of a printed command."""
-    text = str(value)
-    is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
-    is_filled_in = text.lower() not in _NOT_SHOWN and text == text.strip()
-    if not (is_text and is_filled_in and text.isprintable()):
+    if value is None or value.strip().lower() in _NOT_SHOWN:
         raise InvalidInput(
             "asset",
-            f"its {field} is {value!r}. Give what the service shows, without blanks around it; if"
-            " the asset is not there, the state is absent",
+            f"its {field} is {value!r}. Give what the service shows; if the asset is not there, the"
+            " state is absent",
         )
+    require_name(f"asset.{field}", value)

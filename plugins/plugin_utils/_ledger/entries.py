@@ -26,7 +26,7 @@ from functools import cache
 from typing import Any, NamedTuple, Sequence
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
-from ...module_utils._resources import planning
+from ...module_utils._resources import names, planning
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._task.specs import IN_DOUBT
 
@@ -156,7 +156,7 @@ def entry_of(resource: Any, name: Any, row: Sequence[Any]) -> Entry:
     entry = Entry(state, *bodies, began_at, changed_at, by, run, revision, began, until)
     is_sound = {
         "resource": resource in RESOURCES,
-        "name": planning.is_exact(name),
+        "name": names.is_name(name),
         "state": state in STATES,
         "sent": isinstance(entry.sent, dict),
         "asset": isinstance(entry.asset, dict),
@@ -262,8 +262,7 @@ def is_ledger_id(text: str) -> bool:
 
 def id_of(entry: Entry) -> str:
     """Return the id of the asset of an entry by which it is found, '' for none."""
-    identifier = entry.asset.get("id")
-    return str(identifier) if planning.is_exact(identifier) else ""
+    return names.id_of(entry.asset)
 
 
 def is_in_doubt(key: Key, entry: Entry | None) -> bool:

@@ -25,7 +25,7 @@ from ansible import context
 from jinja2 import Environment, StrictUndefined
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from ...module_utils._resources.planning import is_exact
+from ...module_utils._resources.names import is_name
 from ...module_utils._resources.resources import RESOURCES
 from ...module_utils._result import Result
 from ...module_utils._secrets import for_message, printable
@@ -206,7 +206,7 @@ def _row_to_settle(row: Result, at: str) -> Params:
     """Return a row of a report; raise one of DAMAGES for one that no run writes."""
     resource, asset = RESOURCES[row.resource], row.asset
     is_doubt = asset is None and row.word == IN_DOUBT
-    if not (is_exact(row.item) and isinstance(row.began, int) and 0 < row.began < NO_LIMIT):
+    if not (is_name(row.item) and isinstance(row.began, int) and 0 < row.began < NO_LIMIT):
         raise ValueError
     if not isinstance(asset, (dict, type(None))) or (is_doubt and row.outcome not in STATES):
         raise ValueError
