@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
@@ -13,7 +12,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._result im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
