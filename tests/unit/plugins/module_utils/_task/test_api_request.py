@@ -223,7 +223,7 @@ def test_the_query_and_the_body_as_they_are_sent():
         ({"method": "get"}, "method: must be one of POST, PATCH, "),
         ({"body": {"a": TOKEN}}, "body: contains a credential"),
         ({"path": f"{PATH}/{TOKEN.replace('-', '%2D')}"}, "path: contains a credential"),
-        ({"body": ["********"]}, "body: contains a placeholder"),
+        ({"body": ["********"]}, "body: contains a mask of a secret"),
         ({"timeot": 1}, "timeot: there is no such option (did you mean timeout?)"),
     ],
 )
@@ -235,8 +235,7 @@ def test_an_option_that_is_refused(options, fault):
 
 
 def test_what_belongs_to_a_ledger_is_ignored():
-    given = {"ledger": "/no/such/ledger.db", "ledger_create": False, "force": True}
-    result, sent = request(answer(200, 1), timeout=1000, **given)
+    result, sent = request(answer(200, 1), timeout=1000, ledger="/no/such/ledger.db")
     assert (result["json"], len(sent)) == (1, 1)
 
 

@@ -13,7 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 )
 from support import validate
 
-LEAST = {"base_url": "https://s", "name": "web01"}
+LEAST = {"base_url": "https://s", "name": "web01", "ledger": "none"}
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,11 @@ LEAST = {"base_url": "https://s", "name": "web01"}
         ("attributes", {"puppet_classes": "base, nginx"}, {"puppet_classes": ["base", "nginx"]}),
         ("headers", '{"A": "b"}', {"A": "b"}),
         ("headers", "A=b C='d e'", {"A": "b", "C": "d e"}),
-        ("client_id", 12, "12"),
         ("ca_path", "$SOMEWHERE/ca", "/there/ca"),
         ("ca_path", "~/ca", "/mine/ca"),
         ("attributes", "cpu=4 team=web", {"cpu": 4, "team": "web"}),
         ("attributes", None, {}),
-        ("on_difference", None, "warn"),
+        ("on_difference", None, "fail"),
     ],
 )
 def test_values_are_converted_as_by_ansible_core(monkeypatch, option, given, taken):
@@ -86,7 +85,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         (
             VIRTUAL_MACHINE,
             {"client_id": ["x"]},
-            "client_id: must be a string (quote it: ",
+            "client_id: must be a string (write ",
         ),
         (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
         (
@@ -94,7 +93,11 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             {"validate_certs": "perhaps"},
             'validate_certs: must be true or false, not "perhaps"',
         ),
-        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number from 0, not 1.5"),
+        (
+            VIRTUAL_MACHINE,
+            {"retries": 1.5},
+            "retries: must be a whole number from 0 to 100, not 1.5",
+        ),
         (
             VIRTUAL_MACHINE,
             {"on_difference": "x"},
@@ -129,11 +132,12 @@ def test_what_is_wrong_starts_with_the_full_name_of_the_option(spec, options, to
 
 def test_all_that_is_wrong_is_told_at_once():
     assert validate(
-        VIRTUAL_MACHINE, {"nmae": "x", "attributes": {"cpu": "x"}, "retries": []}
+        VIRTUAL_MACHINE,
+        {"nmae": "x", "attributes": {"cpu": "x"}, "retries": [], "ledger": "none"},
     ).problem.split("; ") == [
         "nmae: there is no such option (did you mean name?)",
         "base_url: is missing: set it, or the environment variable INFRASTRUCTURE_SERVICES_BASE_URL",
-        "retries: must be a whole number from 0, not a list",
+        "retries: must be a whole number from 0 to 100, not a list",
         "name: is missing: set it",
         'attributes.cpu: must be a number, not "x"',
     ]
@@ -144,7 +148,7 @@ def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(mon
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_RETRIES", "x")
     assert validate(VIRTUAL_MACHINE, {**LEAST, "retries": "y"}).problem.split("; ") == [
         'INFRASTRUCTURE_SERVICES_TIMEOUT: must be a number from 0.001 to 86400, not "soon"',
-        'retries: must be a whole number from 0, not "y"',
+        'retries: must be a whole number from 0 to 100, not "y"',
     ]
 
 
