@@ -88,18 +88,15 @@ def states(ledger: Ledger) -> dict[str, str]:
     return {key.name: entry.state for key, entry in ledger.entries("", ())}
 
 
-def edited(
-    ledger: Ledger, check_mode: bool = False, secret: str = "", reported_at: str = "", **options
-) -> dict:
+def edited(ledger: Ledger, check_mode: bool = False, secret: str = "", **options) -> dict:
     """Return the result of ledger_entry; raise ServicesError."""
     secrets = Secrets()
     if secret:
         secrets.mask(secret)
     params = validate(LEDGER_ENTRY, {"ledger": "/x", **options}).valid()
-    params["reported_at"] = reported_at
     edits, result = edits_of(ledger, params, secrets)
     if edits and not check_mode:
-        write_edits(ledger, edits, "this run", reported_at)
+        write_edits(ledger, edits, "this run")
     return result
 
 
