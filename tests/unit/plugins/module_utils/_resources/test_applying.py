@@ -12,7 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     APPLICATION_ROLE,
     VIRTUAL_MACHINE,
 )
-from support import CREATE, OPERATION, UPDATE, run_exactly, run_task
+from support import CREATE, LEAST, OPERATION, UPDATE, run_exactly, run_task
 from support.wire import answer, serving
 
 ASSET = {"id": "a1", "name": "web01", "attributes": {"login": True, "cpu": 4}, "more": [1]}
@@ -141,7 +141,7 @@ def test_an_answer_with_the_id_of_another_asset_is_a_warning():
 )
 def test_values_that_json_cannot_express_are_refused_naming_their_option(resource, option, value):
     with serving() as wire:
-        given = {"id": "role-1", "send": "given"} if resource == UPDATE else {"name": "web01"}
+        given = {"id": "role-1", "send": "given"} if resource == UPDATE else LEAST[CREATE]
         given |= {"description": "d"} if option == "current" else {}
         result = run_exactly(
             resource, {"base_url": wire.url, "access_token": "token", **given, option: {"x": value}}

@@ -134,8 +134,8 @@ def test_values_that_differ_from_those_at_creation_are_reported(on_difference, f
         "attributes": {"cpu": 4, "team": "a"},
         "on_difference": on_difference,
     }
-    given = {"base_url": "https://service.example", "access_token": "token-of-the-tests", **options}
-    result = run_exactly(CREATE, given, recorded=recorded)
+    given = {"base_url": "https://service.example", "access_token": "token-of-the-tests"}
+    result = run_exactly(CREATE, {**given, "ledger": "/fleet.db", **options}, recorded=recorded)
     told = result["msg"] if failed else result["warnings"][0]
     assert told.startswith("virtual machine web01: it is recorded with different values")
     assert "attributes.cpu (4 asked for, 2 recorded)" in told

@@ -235,8 +235,7 @@ def test_an_option_that_is_refused(options, fault):
 
 
 def test_what_belongs_to_a_ledger_is_ignored():
-    given = {"ledger": "/no/such/ledger.db", "ledger_create": False, "force": True}
-    result, sent = request(answer(200, 1), timeout=1000, **given)
+    result, sent = request(answer(200, 1), timeout=1000, ledger="/no/such/ledger.db")
     assert (result["json"], len(sent)) == (1, 1)
 
 

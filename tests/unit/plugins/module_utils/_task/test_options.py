@@ -9,6 +9,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     InvalidInput,
     ServicesError,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.api_request import (
+    API_REQUEST,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     ARGUMENT_SPEC,
     ENVIRONMENT_PREFIX,
@@ -16,8 +19,11 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
     variables_of,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
+    APPLICATION_ROLE,
+    APPLICATION_ROLES,
     LEDGER_ENTRY,
     VIRTUAL_MACHINE,
+    VIRTUAL_MACHINES,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validated as validation,
@@ -69,6 +75,7 @@ def validated(options):
         ({"retry_max_delay": math.inf}, "retry_max_delay"),
         ({"connect_timeout": 0}, "connect_timeout"),
         ({"retries": -1}, "retries"),
+        ({"retries": 101}, "retries"),
         ({"retry_max_delay": -0.1}, "retry_max_delay"),
     ],
 )
@@ -95,12 +102,6 @@ def test_an_empty_variable_counts_as_unset(monkeypatch):
     assert validated(dict(LEAST))["ca_path"] == "/ca.pem"
 
 
-def test_an_empty_ledger_means_none_whatever_the_environment_says(monkeypatch):
-    monkeypatch.setenv(ENVIRONMENT_PREFIX + "LEDGER", "/ledger.db")
-    assert validated(dict(LEAST))["ledger"] == "/ledger.db"
-    assert validated({**LEAST, "ledger": ""})["ledger"] == ""
-
-
 @pytest.mark.parametrize(
     "option",
     [
@@ -109,7 +110,8 @@ def test_an_empty_ledger_means_none_whatever_the_environment_says(monkeypatch):
         if name in FROM_ENVIRONMENT or option.get("default") is not None
     ],
 )
-def test_null_means_not_given(monkeypatch, option):
+def test_null_and_an_empty_text_mean_not_given(monkeypatch, option):
+    """As a template gives them that found nothing; the variable of the environment counts then."""
     given = {name: value for name, value in LEAST.items() if name != option}
     for variables in FROM_ENVIRONMENT.values():
         monkeypatch.delenv(variables[0], raising=False)
@@ -123,7 +125,7 @@ def test_null_means_not_given(monkeypatch, option):
         )
         monkeypatch.setenv(FROM_ENVIRONMENT[option][0], value)
     expected = validated(given)
-    assert validated({**given, option: None}) == expected
+    assert validated({**given, option: None}) == validated({**given, option: ""}) == expected
     assert expected[option] is not None
 
 
@@ -161,13 +163,24 @@ def test_a_number_out_of_range_is_refused_with_its_limits():
     assert settings(timeout=86400).timeout == 86400
     with pytest.raises(InvalidInput, match=r"^timeout: must be at most 900 with a ledger$"):
         settings(timeout=901, ledger="/l")
+    assert settings(timeout=901, ledger="none").timeout == 901
 
 
-def test_missing_options_name_their_environment_variables():
-    for spec, option in ((VIRTUAL_MACHINE, "base_url"), (LEDGER_ENTRY, "ledger")):
+@pytest.mark.parametrize("spec", [VIRTUAL_MACHINE, VIRTUAL_MACHINES, LEDGER_ENTRY], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("given", [{}, {"base_url": "", "ledger": ""}], ids=len)
+def test_missing_options_name_their_environment_variables_and_that_there_may_be_no_ledger(
+    spec, given
+):
+    told = validate(spec, given).problem
+    for option in ("base_url", "ledger") if spec.operation else ("ledger",):
         variable = f"INFRASTRUCTURE_SERVICES_{option.upper()}"
-        told = validate(spec, {}).problem.split("; ")
         assert f"{option}: is missing: set it, or the environment variable {variable}" in told
+    assert "The word none says that there is no ledger, so that each run creates another" in told
+
+
+@pytest.mark.parametrize("spec", [APPLICATION_ROLE, APPLICATION_ROLES, API_REQUEST], ids=lambda spec: spec.name)
+def test_what_creates_nothing_needs_no_ledger(spec):
+    assert "ledger" not in validate(spec, {}).problem
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.spec
 )
 from support import validate
 
-LEAST = {"base_url": "https://s", "name": "web01"}
+LEAST = {"base_url": "https://s", "name": "web01", "ledger": "none"}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             {"validate_certs": "perhaps"},
             'validate_certs: must be true or false, not "perhaps"',
         ),
-        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number from 0, not 1.5"),
+        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number from 0 to 100, not 1.5"),
         (
             VIRTUAL_MACHINE,
             {"on_difference": "x"},
@@ -129,11 +129,12 @@ def test_what_is_wrong_starts_with_the_full_name_of_the_option(spec, options, to
 
 def test_all_that_is_wrong_is_told_at_once():
     assert validate(
-        VIRTUAL_MACHINE, {"nmae": "x", "attributes": {"cpu": "x"}, "retries": []}
+        VIRTUAL_MACHINE,
+        {"nmae": "x", "attributes": {"cpu": "x"}, "retries": [], "ledger": "none"},
     ).problem.split("; ") == [
         "nmae: there is no such option (did you mean name?)",
         "base_url: is missing: set it, or the environment variable INFRASTRUCTURE_SERVICES_BASE_URL",
-        "retries: must be a whole number from 0, not a list",
+        "retries: must be a whole number from 0 to 100, not a list",
         "name: is missing: set it",
         'attributes.cpu: must be a number, not "x"',
     ]
@@ -144,7 +145,7 @@ def test_a_value_from_the_environment_is_refused_by_the_name_of_its_variable(mon
     monkeypatch.setenv("INFRASTRUCTURE_SERVICES_RETRIES", "x")
     assert validate(VIRTUAL_MACHINE, {**LEAST, "retries": "y"}).problem.split("; ") == [
         'INFRASTRUCTURE_SERVICES_TIMEOUT: must be a number from 0.001 to 86400, not "soon"',
-        'retries: must be a whole number from 0, not "y"',
+        'retries: must be a whole number from 0 to 100, not "y"',
     ]
 
 
