@@ -27,7 +27,6 @@ SAME = {
     **{f"fleet_{name}": MANY[name] for name in NAMES.split()},
     "fleet_application_role_defaults": MANY["defaults"],
     "fleet_ledger": ARGUMENT_SPEC["ledger"],
-    "fleet_ledger_create": ARGUMENT_SPEC["ledger_create"],
     "fleet_on_difference": VIRTUAL_MACHINES.own["on_difference"],
 }
 

@@ -130,6 +130,7 @@ def test_a_list_returns_what_is_documented(service, plural, check_mode):
     options = {
         "base_url": service.url,
         "access_token": "token-of-the-tests",
+        "ledger": "none",
         "defaults": {"attributes": {"name": "of all"}},
         plural.option: [{plural.key: "role-0001", "attributes": {"name": "n"}}],
     }
