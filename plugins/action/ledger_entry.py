@@ -10,11 +10,11 @@ from ..module_utils._http.urls import service_url
 from ..module_utils._result import Returned
 from ..module_utils._task.specs import LEDGER_ENTRY
 from ..plugin_utils._csv import entries_in
-from ..plugin_utils._ledger.editing import edits_of, write_edits
+from ..plugin_utils._ledger.editing import edits_of, edits_of_report, write_edits
 from ..plugin_utils._run.action import Action, TaskRun
 from ..plugin_utils._run.ansible_core import run_id
 from ..plugin_utils._screen.ledger_table import edit_lines
-from ..plugin_utils._screen.report import options_of_report
+from ..plugin_utils._screen.report import rows_to_settle
 
 
 class ActionModule(Action):
@@ -24,18 +24,19 @@ class ActionModule(Action):
 
     @staticmethod
     def work(run: TaskRun) -> Returned:
-        params = run.options.valid()
-        if params["file"]:
-            found = entries_in(params["file"], params["delimiter"])
-            known = {"entries": found} if isinstance(found, list) else options_of_report(found)
-            params = {**params, **known}
+        params, secrets = run.options.valid(), run.options.secrets
         service = service_url("base_url", params["base_url"]) if params["base_url"] else ""
         ledger = run.open_ledger(params["ledger"], service, writes=not run.check_mode)
-        edits, result = edits_of(ledger, params, run.options.secrets)
+        found = entries_in(params["file"], params["delimiter"]) if params["file"] else None
+        if isinstance(found, dict):
+            edits, result = edits_of_report(ledger, rows_to_settle(found, ledger), secrets)
+        else:
+            params = {**params, "entries": found} if params["file"] else params
+            edits, result = edits_of(ledger, params, secrets)
         if edits and not run.check_mode:
             write_edits(ledger, edits, run_id())
         run.warn_if_back(ledger)
         result["text"] = edit_lines(result["counts"], result["names"], run.check_mode)
-        if params["entries"] is not None:
+        if params["resource"] is None:
             run.show(*result["text"])
         return result

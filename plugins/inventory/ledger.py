@@ -14,8 +14,9 @@ description:
   - Lists every virtual machine that M(infrastructure.services.compute_virtual_machine) created with the option
     O(infrastructure.services.compute_virtual_machine#module:ledger), or that
     M(infrastructure.services.ledger_entry) adopted. Entries that are in doubt are left out.
-  - A virtual machine whose name begins with a hyphen or a blank, or has a control character, is left out with a
-    warning, because ssh takes such a name for an option.
+  - A virtual machine whose name is no host name is left out with a warning. A host name has letters, digits, hyphens,
+    points and underscores, and does not begin with a hyphen or a point. C(all), C(ungrouped) and the names of the
+    controller, such as C(localhost), mean something else to Ansible.
   - The field C(attributes.ip) of the asset becomes C(ansible_host). A value that is neither an address nor a host name
     causes a warning, and is not used.
   - The configuration is a file whose name ends in C(ledger.yml) or C(ledger.yaml).
@@ -35,10 +36,10 @@ options:
   ledger:
     description:
       - Where the ledger is, an absolute path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
-      - Leave it out to use the environment variable, which may hold a password.
+      - Leave it out to use the environment variable, which may hold a password. One of both is needed.
+      - Ansible does not evaluate Jinja in this file.
       - A ledger that has no virtual machine causes a warning.
     type: str
-    required: true
     env:
       - name: INFRASTRUCTURE_SERVICES_LEDGER
 """
@@ -65,8 +66,10 @@ from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 
-from ..module_utils._errors import ServicesError
+from ..module_utils._errors import InvalidInput, ServicesError
+from ..module_utils._resources.names import require_name
 from ..module_utils._secrets import printable
+from ..module_utils._task.options import LEDGER_VARIABLE
 from ..module_utils._values import ABSENT, value_at
 from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.ledger import Ledger
@@ -76,8 +79,20 @@ from ..plugin_utils._run.ansible_core import inventory_data, setting
 
 _RESOURCE = "compute_virtual_machine"
 _VARIABLE = "virtual_machine"  # not the name of a fact, which could replace it
-# An IPv6 address, or characters of other addresses and host names; neither is an option of ssh.
-_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# Neither is an option of ssh, a path, a pattern of hosts or a template. A name may have letters of
+# any script.
+_NAME = re.compile(r"\w[\w.-]*")
+_ADDRESS = re.compile(rf"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|{_NAME.pattern}", re.ASCII)
+_NO_HOSTS = ("all", "ungrouped")
+
+
+def _is_host(name: str) -> bool:
+    """Return whether the name of a machine can be that of a host of Ansible."""
+    try:
+        require_name("name", name, is_new=True)
+    except InvalidInput:
+        return False
+    return bool(_NAME.fullmatch(name)) and name not in (*_NO_HOSTS, *setting("LOCALHOST"))
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -98,22 +113,29 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         try:
             machines = self._machines()
         except ServicesError as error:
-            raise AnsibleParserError(error.msg) from error
+            raise AnsibleParserError(f"{path}: {error.msg}") from error
         for name, asset in machines:
-            is_local = name in setting("LOCALHOST")
-            if is_local or name.startswith(("-", " ")) or not name.isprintable():
+            if not _is_host(name):
                 self.display.warning(
-                    printable(
-                        f"{path}: {name} is left out: ssh could take the name for an option, or it"
-                        " is that of the controller"
-                    )
+                    printable(f"{path}: {name} is left out, because it is not the name of a host")
                 )
                 continue
             self._add_host(inventory, name, asset)
 
     def _machines(self) -> list[tuple[str, dict[str, Any]]]:
         """Return the name and the envelope of every recorded virtual machine."""
-        database = open_database(self.get_option("ledger") or "")
+        location = self.get_option("ledger")
+        if not location:
+            raise InvalidInput(
+                "ledger", f"is missing: set it here, or the environment variable {LEDGER_VARIABLE}"
+            )
+        if "{{" in location:
+            raise InvalidInput(
+                "ledger",
+                f"{printable(location)} is a template, and Ansible does not evaluate Jinja in the"
+                f" file of an inventory. Leave it out, and set {LEDGER_VARIABLE}",
+            )
+        database = open_database(location)
         with closing(Ledger(database, Seen(setting("ANSIBLE_HOME")))) as ledger:
             found = ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))
             machines = [

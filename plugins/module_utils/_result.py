@@ -25,7 +25,7 @@ Returned = Dict[str, Any]
 _NO_MESSAGE = Message("")
 # The places of the keys that are not shown in all of them.
 _PLACES = {
-    **dict.fromkeys(("last_row", "body", "changes", "unsent"), (REPORT,)),
+    **dict.fromkeys(("last_row", "began", "body", "changes", "unsent"), (REPORT,)),
     **dict.fromkeys(("resource", "word", "command", "since"), (REPORT,)),
     **dict.fromkeys(("error_body", "location", "diff", "warnings"), (TASK, LIST)),
     **dict.fromkeys(("request", "ansible_facts", "counts", "results", "not_listed"), (TASK,)),
@@ -52,6 +52,8 @@ class Result:
     plan: str = ""
     # Of a plan: the asset's last row in the history of the ledger.
     last_row: int | None = None
+    # The revision of the beginning, or of the adoption, in the history of the ledger.
+    began: int | None = None
     differs: tuple[str, ...] = ()
     lost: tuple[Json, ...] = ()
     body: Json | None = None

@@ -10,15 +10,22 @@ import base64
 import html
 import json
 import re
+import unicodedata
 from typing import Any, Iterable, Iterator, Match, TypeVar, cast
 from urllib.parse import quote_plus, unquote, unquote_plus
 
 from ._errors import Message
 from ._result import Json, Result
 
-# The placeholders of ansible-core for a secret that is part of a text, and for one that is all of it.
+# The placeholders of ansible-core: for a secret that is part of a text, for one that is all of it,
+# and for `omit` within a text, before ansible-core 2.19 and since.
 PLACEHOLDER = "********"
-PLACEHOLDERS = (PLACEHOLDER, "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
+PLACEHOLDERS = (
+    PLACEHOLDER,
+    "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER",
+    "__omit_place_holder__",
+    "<<Omit>>",
+)
 # Characters; masking a shorter credential would change text that only looks like it.
 SHORTEST = 8
 
@@ -85,8 +92,15 @@ def credentials_in_url(url: str) -> set[str]:
 
 
 def printable(text: str) -> str:
-    """Return the text with a space for each unprintable character."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    """Return the text with a space for each control character and blank, and other characters that
+    cannot be seen escaped, since a name may differ from another one in nothing else.
+    """
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    is_blank = letter.isspace() or unicodedata.category(letter) == "Cc"
+    return " " if is_blank else letter.encode("unicode_escape").decode()
 
 
 def for_message(text: str) -> str:

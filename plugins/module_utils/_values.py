@@ -94,8 +94,8 @@ def _kind_of(value: object) -> str:
 
 
 def text(value: object) -> str:
-    """Return a string; raise TypeError for a value whose spelling Python would choose."""
-    if isinstance(value, (bool, float)) or not isinstance(value, (str, int)):
+    """Return a string; raise TypeError for a value whose spelling YAML or Python would choose."""
+    if not isinstance(value, str):
         raise TypeError
     return str(value)
 
@@ -175,7 +175,8 @@ def _dict(value: Any) -> dict[Any, Any]:
 
 TEXT = Type(
     "str",
-    "a string (quote it: without quotes 12.10 is the number 12.1, and yes is the boolean true)",
+    "a string (write '0017', or {{ x | string }} for a number: without quotes, YAML makes 0017 the"
+    " number 15 and yes the boolean true)",
     text,
 )
 NUMBER = Type("float", "a number", number)

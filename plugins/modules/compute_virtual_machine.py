@@ -199,8 +199,8 @@ plan:
   description:
     - What the next run would do. V(create), send the request. V(adopt), record the machine with its O(id) and send
       nothing. V(keep), nothing, since it is already as requested.
-      V(differs), nothing either, although O(ledger) has it with different values; a warning names both.
-  returned: on success, in check mode
+      V(differs), nothing either, although O(ledger) has it with different values; the message names both.
+  returned: in check mode
   type: str
   sample: create
 differs:

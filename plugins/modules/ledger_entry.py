@@ -58,7 +58,7 @@ options:
   asset:
     description:
       - The envelope of the asset as it is on the service. For a virtual machine it needs the C(id) that the service
-        shows. Its name, or the id of a role, may be omitted, or must be that of the entry.
+        shows, exactly and as text. Its name, or the id of a role, may be omitted, or must be that of the entry.
       - An entry in doubt keeps the values that were sent, so the id is enough. An entry that is done keeps the fields
         that are not given. Otherwise, fields that are not given are recorded as null.
       - The id of an entry that is done cannot be replaced. If that machine is gone, forget the entry first.

@@ -21,6 +21,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 
 from ..module_utils._errors import InvalidInput, listing
 from ..module_utils._http import strict_json
+from ..module_utils._resources.names import require_names
 from ..module_utils._resources.planning import ENVELOPE
 from ..module_utils._resources.resources import RESOURCES
 from ..module_utils._secrets import for_message, printable
@@ -81,6 +82,11 @@ def read_machines(given: Params) -> list[Params]:
     for line, fields in _fields(rows, found, how["decimal"], faults):
         values, problems = validated(options, {}, fields)
         machines.append({name: values[name] for name in fields})
+        try:
+            if not problems:
+                require_names(values["name"], values["id"])
+        except InvalidInput as error:
+            problems.append(error.msg)
         for problem in problems:
             faults[_located(problem, found)].append(line)
     _raise_if_any(faults)

@@ -33,7 +33,6 @@ class Value(NamedTuple):
 VALUES = {
     "k=v": Value("'name=web01 retries=2 validate_certs=yes'"),
     "k=v with json": Value(""" 'name=web01 attributes=''{"cpu": 2, "team": null}''' """),
-    "number for text": Value("{name: 42, attributes: {team: 150, instance: 1e3, status: 0o17}}"),
     "text for a number": Value("{name: x, attributes: {cpu: '4', vm_ram: ' 8.0 '}}"),
     "big numbers": Value("{name: x, attributes: {cpu: 1180591620717411303424, vm_ram: 1.0e+300}}"),
     "text for a list": Value("{name: x, attributes: {puppet_classes: 'a,b'}}"),
@@ -71,6 +70,9 @@ VALUES = {
     ),
     "lost": Value("{name: x}", answer=None),
     "refused": Value("{name: x, attributes: {cpus: 1, cpu: four}}", refused="attributes."),
+    "octal": Value("{id: 0017, name: x}", ROLE, refused="id: must be a string (write '0017', or"),
+    "omitted in a text": Value("{name: 'web-{{ omit }}'}", refused="name: contains a mask of a"),
+    "a line break": Value('{name: "web02\\n"}', refused="name: has a control character"),
     "binary": Value(
         f"{{name: x, attributes: {{team: {BINARY}}}}}", refused="the options: one contains"
     ),

@@ -34,6 +34,7 @@ NEVER_MEANT = {
     "dict": ("list", "number", "true", "text", "nested"),
     "list": ("dict",),
     "list of dict": ("number", "true"),
+    **dict.fromkeys(("str", "path"), (*SCALARS, "number", "true")),
 }
 # What an unhandled Python error looks like.
 PYTHON = re.compile(

@@ -123,7 +123,7 @@ WRONG = [
         {"name": "web08", "id": "8", "attributes": {"ip": "ADDRESS"}},
         "web08): id: its attributes.ip is 'AD",
     ),
-    ({"name": "web07", "id": " id-7"}, "web07): id: its id is ' id-7'. Give what the service"),
+    ({"name": "web07", "id": " absent"}, "web07): id: its id is ' absent'. Give what the"),
 ]
 
 
@@ -158,7 +158,7 @@ def test_without_a_ledger_it_is_refused_by_name(run, service):
 
 
 def test_a_list_is_planned_approved_and_run_with_ids_among_others(run, ledger, service):
-    put(ledger, key("doubt"), FOUND["unknown"][0])
+    put(ledger, key("doubt"), Entry(UNKNOWN, {**SENT, "name": "doubt"}, {}))
     machines = [{"name": "web01", **GIVEN}, {"name": "doubt", "id": "id-2"}]
     planned = run(*machines, check_mode=True)
     assert planned["counts"]["adopt"] == 2

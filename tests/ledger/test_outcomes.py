@@ -31,7 +31,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
 )
 from emulator import faults
 from ledger.entries import bare, execute, history, put
-from ledger.tasks import TOKEN, key, open_at, task
+from ledger.tasks import TOKEN, key, list_task, open_at, task
 from support import CREATE, OPERATION, SPECS, UPDATE
 from support.databases import schema_in
 from support.ledgers import entry_of
@@ -201,14 +201,22 @@ def test_no_secret_is_stored(scene):
 
 
 @pytest.mark.parametrize("on_difference", ["warn", "fail"])
-def test_different_values_for_a_machine_are_said(machine, on_difference):
-    machine.run(attributes={"cpu": 4, "team": "a"})
-    result = machine.run(attributes={"cpu": 8, "team": "a"}, on_difference=on_difference)
-    assert (result["changed"], result.get("failed", False)) == (False, on_difference == "fail")
-    said = str([result.get("msg"), *result["warnings"]])
-    assert "attributes.cpu (8 asked for, 4 recorded)" in said
-    assert "team" not in said
-    assert machine.requests() == 1
+def test_a_machine_with_other_values_fails_alone(machine, on_difference):
+    """The others of its list are created; what was never sent is one warning of the list."""
+    given = {"base_url": machine.service.url, "on_difference": on_difference, "max_failures": 1}
+    made = [{"name": name, "attributes": {"cpu": 4}} for name in ("a", "b", "c")]
+    list_task(machine.location, [], virtual_machines=made, **given)
+    asked = [{**each, "attributes": {"cpu": 4, "team": "t"}} for each in (*made, {"name": "d"})]
+    asked[1] = {"name": "b", "attributes": {"cpu": 8}}
+    result = list_task(machine.location, [], virtual_machines=asked, **given)
+    outcomes = [(item["changed"], item["failed"]) for item in result["results"]]
+    kept = (False, False)
+    assert outcomes == [kept, (False, on_difference == "fail"), kept, (True, False)]
+    differs = "attributes.cpu (8 asked for, 4 recorded)"
+    assert differs in result["results"][1]["msg"]
+    never, *others = [each for each in result["warnings"] if differs not in each]
+    assert (never.partition(" was not sent")[0], others) == ("attributes.team", [])
+    assert machine.requests() == 4
 
 
 def test_complete_takes_the_rest_from_the_ledger_and_is_refused_without_it(machine):

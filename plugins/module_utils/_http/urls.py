@@ -81,12 +81,6 @@ def service_url(option: str, url: str, allow_http: bool = True) -> str:
     return url
 
 
-def require_segment(option: str, value: str) -> None:
-    """Raise InvalidInput for a value that cannot be one path segment, also percent-encoded."""
-    if value in ("", ".", ".."):
-        raise InvalidInput(option, "must not be empty, . or ..")
-
-
 def is_loopback(host: str) -> bool:
     """Return whether a host is this one."""
     try:

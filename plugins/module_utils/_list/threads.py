@@ -91,7 +91,8 @@ class ListTask:
             for task in tasks
             if task.key not in self._to_send
         }
-        self._failed = sum(result.failed for result in results.values())
+        # One that differs fails alone.
+        self._failed = sum(result.failed and not result.differs for result in results.values())
         most = most_connections(min(self.params["concurrency"], len(self._to_send)))
         width = Width(most, self.params["retry_max_delay"])
         self._gate = gate = Gate(self._to_send, width, self._limit)

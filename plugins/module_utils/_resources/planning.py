@@ -8,7 +8,6 @@ which check mode predicts.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
@@ -16,7 +15,7 @@ from .._call.client import NO_END, Client, Lease, Settings
 from .._call.policy import Operation
 from .._errors import InvalidInput, Message, ServicesError
 from .._result import Result
-from .._secrets import holds_placeholder, without_placeholders
+from .._secrets import without_placeholders
 from .._values import (
     ABSENT,
     DICT,
@@ -30,10 +29,16 @@ from .._values import (
     prune,
     value_at,
 )
+from .names import require_filled_in
 
 _DIFFERS = (
     "it is recorded with different values, and no operation to update it is known: {}. Ask for the"
     " recorded values; if the machine was changed by other means, correct its entry with"
+    " infrastructure.services.ledger_entry. Another machine needs another name."
+)
+_NEVER_SENT = (
+    "{} was not sent for machines that are recorded, and no operation to update them is known. Only"
+    " new ones get it. Where a machine has it, correct its entry with"
     " infrastructure.services.ledger_entry."
 )
 _KNOWN = (
@@ -90,6 +95,8 @@ class Plan:
     known: Asset  # the asset as it is now, as far as known; {}: nothing is known
     settled: bool = False  # whether there is nothing to send
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
+    # The fields of a recorded asset that are asked for, and were not when it was created.
+    never_sent: tuple[str, ...] = ()
     adopted: Entry | None = None  # what is recorded instead of sending the body
 
     @property
@@ -179,29 +186,11 @@ class Task:
         return self.plan
 
 
-def require_name(option: str, name: str) -> None:
-    """Raise InvalidInput for a name or id that no asset has, or that PostgreSQL could not record."""
-    if not name.strip():
-        raise InvalidInput(option, "must not be empty")
-    if "\0" in name:
-        raise InvalidInput(option, "contains a NUL character")
-
-
-def is_exact(value: object) -> bool:
-    """Return whether a value can be the id, or the name, of an asset that exists."""
-    if not (isinstance(value, str) and 0 < len(value) <= 255):
-        return False
-    return all(unicodedata.category(letter) not in ("Cc", "Cs") for letter in value)
-
-
 def require_usable(params: Params, options: Iterable[str]) -> None:
-    """Raise InvalidInput for a value that JSON cannot represent or that is a masked secret."""
+    """Raise InvalidInput for a value that JSON cannot represent, or that a template left behind."""
     for option in options:
         encode(params[option], option)
-        if holds_placeholder(params[option]):
-            raise InvalidInput(
-                option, "contains a placeholder for a secret, so it is not the real value"
-            )
+        require_filled_in(option, params[option])
 
 
 def attributes_to_send(params: Params, typed: Spec) -> Asset:
@@ -247,7 +236,11 @@ def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
     return Result(
         changed=not plan.settled,
         asset=asset,
-        warnings=tuple(Message(text, task.asset) for text in warnings),
+        # The same for all assets of a list, which so has it once.
+        warnings=(
+            *(Message(text, task.asset) for text in warnings),
+            *(Message(_NEVER_SENT.format(field)) for field in dict.fromkeys(plan.never_sent)),
+        ),
         ansible_facts={operation.resource.name: asset},
         diff=_diff({} if plan.adopted else plan.known, after, task.asset),
         **about,

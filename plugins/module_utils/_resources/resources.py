@@ -11,7 +11,6 @@ from typing import ClassVar
 from .._call.client import Settings
 from .._call.policy import Resource
 from .._errors import InvalidInput
-from .._http.urls import require_segment
 from .._secrets import holds_placeholder, without_placeholders
 from .._values import (
     ABSENT,
@@ -24,12 +23,14 @@ from .._values import (
     Params,
     Spec,
     differences,
+    dotted,
     encode,
     fields,
     list_of_dicts,
     overlay,
     prune,
 )
+from .names import id_of, require_name, require_names
 from .planning import (
     DONE,
     ENVELOPE,
@@ -38,7 +39,6 @@ from .planning import (
     Plan,
     Task,
     attributes_to_send,
-    require_name,
     require_usable,
 )
 
@@ -57,15 +57,13 @@ class Creation(AssetOperation):
             id=dict(type=TEXT),
             attributes=dict(type=DICT, default={}, options=self.resource.attributes),
             extra_attributes=dict(type=DICT, default={}),
-            on_difference=dict(type=TEXT, choices=["warn", "fail"], default="warn"),
+            on_difference=dict(type=TEXT, choices=["warn", "fail"], default="fail"),
         )
 
     def task(self, params: Params, settings: Settings) -> Task:
         name, identifier = params["name"], params["id"]
-        require_name("name", name)
-        if identifier is not None:
-            require_name("id", identifier)
-        require_usable(params, ("name", "id", "attributes", "extra_attributes"))
+        require_names(name, identifier)
+        require_usable(params, ("attributes", "extra_attributes"))
         body = {"name": name, "attributes": attributes_to_send(params, self.resource.attributes)}
         return Task(
             self,
@@ -82,8 +80,8 @@ class Creation(AssetOperation):
             raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
         if recorded is None:
             return Plan(task.body, {})
-        known = recorded.asset.get("id")
-        if task.id not in (None, str(known)):
+        known = id_of(recorded.asset)
+        if task.id not in (None, known):
             raise InvalidInput(
                 "id",
                 f"is {task.id!r}, but {known or 'no id'} is recorded for this name. Correct the"
@@ -92,10 +90,17 @@ class Creation(AssetOperation):
             )
         # Without attributes there is nothing to compare.
         compared = {key: value for key, value in task.body.items() if value != {}}
-        changes = differences(compared, recorded.sent or recorded.asset)
-        if not recorded.sent:  # of an adopted one only some fields may be known
-            changes = [change for change in changes if change.found not in (ABSENT, None)]
-        return Plan(task.body, recorded.asset, settled=True, changes=tuple(changes))
+        found = differences(compared, recorded.sent or recorded.asset)
+        # Of an adopted one only some fields may be known.
+        not_known = (ABSENT,) if recorded.sent else (ABSENT, None)
+        new = [change.path for change in found if recorded.sent and change.found is ABSENT]
+        return Plan(
+            task.body,
+            recorded.asset,
+            settled=True,
+            changes=tuple(change for change in found if change.found not in not_known),
+            never_sent=tuple(dotted(key for key in path if isinstance(key, str)) for path in new),
+        )
 
 
 class Update(AssetOperation):
@@ -120,10 +125,9 @@ class Update(AssetOperation):
         identifier = params["id"]
         current = params["current"]
         require_name("id", identifier)
-        require_segment("id", identifier)
-        require_usable(params, ("id", *_PARTS, "body"))
+        require_usable(params, (*_PARTS, "body"))
         encode(current, "current")
-        if current and current.get("id") not in (None, identifier):
+        if current and current.get("id") is not None and id_of(current) != identifier:
             raise InvalidInput("current", f"is asset {current['id']!r}, but id is {identifier!r}")
         body = params["body"]
         if body is None:

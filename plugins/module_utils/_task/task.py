@@ -55,8 +55,9 @@ class Unrecorded:
         """Return why none of these planned tasks may be sent, '' if they may."""
         return ""
 
-    def adopt(self, task: Task) -> None:
-        """Record an asset that exists; raise Overtaken if another task changed its entry."""
+    def adopt(self, task: Task, result: Result) -> Result:
+        """Record an asset that exists, and return the result; raise Overtaken if another task did."""
+        return result
 
     def begin(self, task: Task, seconds: float) -> Lease:
         """Record the intent with a lease of some seconds; raise Overtaken if another task did."""
@@ -157,7 +158,7 @@ def perform(task: Task, context: Context, ledger: Unrecorded) -> Result:
     if plan.settled or plan.adopted or context.check_mode:
         result = sending.send()
         if plan.adopted and not (context.check_mode or result.failed):
-            ledger.adopt(task)
+            return ledger.adopt(task, result)
         return result
     if not sending.ready():  # the token, before the intent
         return sending.send()

@@ -7,8 +7,8 @@
 An edit with `changed_at` applies only to an entry that has not changed since then. Nobody edits an
 entry while its lease runs. A machine is recorded as present only with an id. An entry that is done
 keeps every field that the edit lacks, and its id until it was forgotten. A row of ledger_info that
-nobody changed is left alone, whatever is in it. What the report of a run says is recorded where the
-ledger has nothing or a doubt; the rest is named and left.
+nobody filled in is left alone. The report of a run gives back what a ledger lacks of it, by the
+revisions of its beginnings; whatever contradicts the ledger is named and left.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Iterable, Mapping
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
-from ...module_utils._resources.planning import ENVELOPE, require_name
-from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
+from ...module_utils._resources.names import require_name
+from ...module_utils._resources.planning import ENVELOPE, require_usable
+from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRY
 from ...module_utils._task.validation import converted
-from ...module_utils._values import DICT, Asset, Params, encode, prune
+from ...module_utils._values import DICT, TEXT, Asset, Params, fields, prune
 from .entries import (
     ABSENT,
     DONE,
@@ -32,14 +33,17 @@ from .entries import (
     STATES_IN_DOUBT,
     Change,
     Entry,
+    HistoryRow,
     Key,
     LedgerError,
     Write,
     id_of,
+    is_in_doubt,
     is_running,
     kind_of,
     noted,
     stamped,
+    state_of,
     time_of,
 )
 from .ledger import Ledger
@@ -47,16 +51,14 @@ from .ledger import Ledger
 # Keys of an entry from ledger_info or from_csv that no edit needs.
 _UNUSED = ("sent", "began_at", "by", "run", "history", "settle", "line")
 # Texts of a row or a printed command that nobody filled in.
-_NOT_SHOWN = {"", "-", "id", "address", "n/a", ABSENT, *STATES}
+_NOT_SHOWN = {"-", "id", "address", "n/a", ABSENT, *STATES}
 
 
 def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Change], Returned]:
-    """Return the edits that change something, and the result once they are written.
+    """Return the edits that options ask for, and the result once they are written.
 
-    `params`: the options, and for the entries of a report `reported_at`, when its run ended. Raises
-    ServicesError.
+    Raises InvalidInput with all faults.
     """
-    reported_at = params.get("reported_at", "")
     given = params["entries"]
     faults = Faults(LEDGER_ENTRY, is_list=given is not None)
     if given is None:
@@ -73,16 +75,106 @@ def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Cha
         if same != number:
             faults.add(number, item, f"is the same entry as {place_of(same, given[same])}")
         wanted[key] = options
-    edits, problems = _edits(ledger, wanted, secrets, reported_at)
-    for key, problem in problems.items() if not reported_at else ():
+    recorded = _entries_to_edit(ledger, wanted)
+    edits: list[Change] = []
+    problems: dict[Key, str] = {}
+    for key, options in wanted.items():
+        before = recorded.get(key)
+        try:
+            after = entry_after(key, before, options, secrets)
+            edits.append(Change(Write.EDIT, key, before, after))
+        except ServicesError as error:
+            problems[key] = error.msg
+    problems.update(_taken(ledger, edits))
+    for key, problem in problems.items():
         faults.add(numbers[key], given[numbers[key]], problem)
     faults.raise_if_any()
+    return [edit for edit in edits if edit.after != edit.before], _result(edits, {})
+
+
+def edits_of_report(
+    ledger: Ledger, rows: list[Params], secrets: Secrets
+) -> tuple[list[Change], Returned]:
+    """Return the edits by which a ledger gets what it lacks of a run, and the result.
+
+    `rows`: of the report, each with resource, name, `began` (the revision of its beginning), and the
+    asset if it exists, or the state if that is in doubt. What contradicts the ledger is left.
+    """
+    keys = [Key(row["resource"], row["name"]) for row in rows]
+    recorded, histories = _entries_to_edit(ledger, keys), ledger.history(keys)
+    edits: list[Change] = []
+    problems: dict[Key, str] = {}
+    for key, row in zip(keys, rows):
+        before, history = recorded.get(key), histories[key]
+        try:
+            if keys.count(key) > 1:
+                raise InvalidInput("the report has it twice")
+            edits.append(_edit_of_row(key, before, row, history, secrets))
+        except ServicesError as error:
+            problems[key] = error.msg
+    problems.update(_taken(ledger, edits))
+    edits = [edit for edit in edits if edit.key not in problems]
+    return [edit for edit in edits if edit.row or edit.after != edit.before], _result(
+        edits, problems
+    )
+
+
+def _edit_of_row(
+    key: Key, before: Entry | None, row: Params, history: list[HistoryRow], secrets: Secrets
+) -> Change:
+    """Return the edit of a row of a report; raise ServicesError if it contradicts the ledger.
+
+    The ledger may lack the beginning, which is written back, or only its end.
+    """
+    began, asset = row["began"], row["asset"]
+    is_known = any(began in (each.revision, each.began) for each in history)
+    is_its_doubt = is_in_doubt(key, before) and before is not None and before.began == began
+    after = before
+    if key.resource in ONLY_UPDATED or (asset is None and not row["state"]):
+        pass  # running it again is safe
+    elif is_known and not is_its_doubt:
+        _require_not_later(before, asset, history)
+    elif asset is not None:
+        options = {"state": "present", "asset": asset, "changed_at": None}
+        after = entry_after(key, before, options, secrets)
+    elif before is None:
+        after = Entry(row["state"], {}, {}, began_at=row["at"], began=began)
+    if is_known:
+        return Change(Write.EDIT, key, before, after)
+    if after and before is None:
+        after = after._replace(began=began)
+    lost = HistoryRow(state_of(before), state_of(after), row["at"], began=began)
+    return Change(Write.EDIT, key, before, after, lost, revision=began)
+
+
+def _require_not_later(
+    before: Entry | None, asset: Asset | None, history: list[HistoryRow]
+) -> None:
+    """Raise InvalidInput if somebody has edited an asset since a run, to another state than its."""
+    last = history[-1]
+    if state_of(before) == ABSENT and not last.outcome:
+        raise InvalidInput(f"it became {last.to_state} at {last.at}, after that run")
+    if asset and before and before.state == DONE and asset.get("id") != before.asset.get("id"):
+        raise InvalidInput(f"the report has the id {asset.get('id')}, the ledger {id_of(before)}")
+
+
+def _entries_to_edit(ledger: Ledger, keys: Iterable[Key]) -> dict[Key, Entry]:
+    """Return the entries of several assets, with leases that run by the clock of the database."""
+    found = ledger.find(keys).entries
+    if any(map(is_running, found.values())):
+        ledger.start_leases()
+        found = ledger.find(keys).entries
+    return found
+
+
+def _result(edits: list[Change], problems: Mapping[Key, str]) -> Returned:
+    """Return the result of edits; `problems`: what was left, and why."""
     changed = [edit for edit in edits if edit.after != edit.before]
     names: dict[str, list[str]] = {kind: [] for kind in EDITS}
     for edit in edits:
         names[kind_of(edit)].append(edit.key.name)
     names["left"] = [f"{key.name} ({problem})" for key, problem in problems.items()]
-    return changed, dict(
+    return dict(
         changed=bool(changed),
         outcome=NOT_SENT,
         counts={kind: len(found) for kind, found in names.items()},
@@ -94,13 +186,9 @@ def edits_of(ledger: Ledger, params: Params, secrets: Secrets) -> tuple[list[Cha
     )
 
 
-def write_edits(ledger: Ledger, edits: list[Change], run: str, reported_at: str = "") -> None:
-    """Write all edits or none; raise LedgerError.
-
-    What a report says was so when its run ended, so the report of a later run still counts. `run`
-    names the run of Ansible.
-    """
-    written = [stamped(noted(edit, run, "by ledger_entry", reported_at)) for edit in edits]
+def write_edits(ledger: Ledger, edits: list[Change], run: str) -> None:
+    """Write all edits or none; raise LedgerError. `run`: names the run of Ansible."""
+    written = [stamped(noted(edit, run, "by ledger_entry")) for edit in edits]
     if not all(ledger.write(written)):
         ledger.refresh()
         raise LedgerError(
@@ -130,33 +218,10 @@ def _wanted(item: object) -> tuple[Key, Params]:
     return Key(options["resource"], name), options
 
 
-def _edits(
-    ledger: Ledger, wanted: dict[Key, Params], secrets: Secrets, reported_at: str
-) -> tuple[list[Change], dict[Key, str]]:
-    """Return the edits that options ask for, and why others are not valid or forbidden."""
-    edits: dict[Key, Change] = {}
-    problems: dict[Key, str] = {}
-    changed: dict[Key, Entry | None] = {}
-    recorded = ledger.find(wanted).entries
-    rows = ledger.history(wanted) if reported_at else {}
-    for key, options in wanted.items():
-        before = after = recorded.get(key)
-        later = [row for row in rows.get(key, ()) if row.at > reported_at]
-        try:
-            if not (reported_at and options["state"] in STATES_IN_DOUBT):
-                after = entry_after(key, before, options, secrets)
-            elif before is None:
-                after = Entry(options["state"], {}, {}, began_at=reported_at)
-        except ServicesError as error:
-            problems[key] = error.msg
-        edits[key] = Change(Write.EDIT, key, before, after)
-        if after != before and later:
-            problems[key] = f"it became {later[0].to_state} at {later[0].at}, after that run"
-        elif after != before:
-            changed[key] = after
-    for key, problem in taken_ids(ledger, changed).items():
-        problems[key] = f"asset: {problem}"
-    return [edit for key, edit in edits.items() if key not in problems], problems
+def _taken(ledger: Ledger, edits: list[Change]) -> dict[Key, str]:
+    """Return the faults of edits by whose id another asset is recorded."""
+    changed = {edit.key: edit.after for edit in edits if edit.after != edit.before}
+    return {key: f"asset: {problem}" for key, problem in taken_ids(ledger, changed).items()}
 
 
 def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, str]:
@@ -178,24 +243,30 @@ def taken_ids(ledger: Ledger, changed: Mapping[Key, Entry | None]) -> dict[Key, 
 
 def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secrets) -> Entry | None:
     """Return the entry that an edit leaves, None for none; raise ServicesError if it is forbidden."""
-    state, changed_at = options["state"], options["changed_at"]
-    asset: Asset = options["asset"] or {}
-    is_seen = before and changed_at in (None, before.changed_at)
-    if before and is_seen and state == before.state and asset == before.asset:
-        return before  # a row of a listing that nobody changed
-    _require_as_seen(before, changed_at)
-    if state != ABSENT:
-        asset = _recordable(key, asset, secrets)
-    if before and asset and (state == ABSENT or before.state == DONE):
-        _require_same_id(before, asset)
+    state, asset = options["state"], options["asset"] or {}
+    known = id_of(before) if before else ""
+    if state in STATES_IN_DOUBT and asset.get("id") in (None, known or None):
+        return before or Entry(state, {}, {})  # nobody has filled it in
     if state == ABSENT:
-        return None
+        after = None
+        if before and asset:
+            _require_same_id(before, asset)
+    else:
+        after = _present(key, before, _recordable(key, asset, secrets))
+    if after != before:  # else it says what is recorded already
+        _require_as_seen(before, options["changed_at"])
+    return after
+
+
+def _present(key: Key, before: Entry | None, asset: Asset) -> Entry:
+    """Return the entry of an asset that exists; raise InvalidInput."""
     if before is None:
         _require_shown(key.name, RESOURCES[key.resource].key)
         return Entry(DONE, {}, {**dict.fromkeys(ENVELOPE), **asset})
     if before.state != DONE:
         sent = {name: before.sent.get(name) for name in ENVELOPE}
         return before._replace(state=DONE, asset=merged(sent, asset))
+    _require_same_id(before, asset)
     corrected = merged(before.asset, {**asset, "id": before.asset.get("id") or asset["id"]})
     if corrected == before.asset:
         return before
@@ -240,14 +311,14 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     resource, name = key
     option = RESOURCES[resource].key
     asset = {option: name, **asset}
-    encode(asset, "asset")
-    if asset[option] != name:
+    require_usable({"asset": asset}, ["asset"])
+    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
+    envelope = dict(type=DICT, options={**fields(TEXT, "id", "name"), "attributes": attributes})
+    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
+    if recorded.get(option) != name:
         raise InvalidInput(
             "asset", f"its {option} is {asset[option]!r}, but the entry is for {name}"
         )
-    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
-    envelope = dict(type=DICT, options={"attributes": attributes})
-    recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
     address = (recorded.get("attributes") or {}).get("ip")
     _require_shown(recorded.get("id"), "id")
     if address is not None:
@@ -255,14 +326,12 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     return recorded
 
 
-def _require_shown(value: object, field: str) -> None:
+def _require_shown(value: str | None, field: str) -> None:
     """Raise InvalidInput for a value that no service shows, such as that of a printed command."""
-    text = str(value)
-    is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
-    is_filled_in = text.lower() not in _NOT_SHOWN and text == text.strip()
-    if not (is_text and is_filled_in and text.isprintable()):
+    if value is None or value.strip().lower() in _NOT_SHOWN:
         raise InvalidInput(
             "asset",
-            f"its {field} is {value!r}. Give what the service shows, without blanks around it; if"
-            " the asset is not there, the state is absent",
+            f"its {field} is {value!r}. Give what the service shows; if the asset is not there, the"
+            " state is absent",
         )
+    require_name(f"asset.{field}", value)

@@ -26,7 +26,7 @@ from functools import cache
 from typing import Any, NamedTuple, Sequence
 
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
-from ...module_utils._resources import planning
+from ...module_utils._resources import names, planning
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._task.specs import IN_DOUBT
 
@@ -132,6 +132,11 @@ class Change:
     # The last row of this asset in the approved plan.
     approved_row: int = NO_LIMIT
 
+    @property
+    def writes_entry(self) -> bool:
+        """Whether it changes the entry; an edit may only write a row back."""
+        return self.kind is not Write.EDIT or self.after != self.before
+
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
@@ -151,7 +156,7 @@ def entry_of(resource: Any, name: Any, row: Sequence[Any]) -> Entry:
     entry = Entry(state, *bodies, began_at, changed_at, by, run, revision, began, until)
     is_sound = {
         "resource": resource in RESOURCES,
-        "name": planning.is_exact(name),
+        "name": names.is_name(name),
         "state": state in STATES,
         "sent": isinstance(entry.sent, dict),
         "asset": isinstance(entry.asset, dict),
@@ -194,10 +199,8 @@ def stamped(change: Change) -> Change:
     after, row = change.after, change.row
     # At most 53 bits, which any JSON tool keeps. A counter would start again with a new entry.
     revision = change.revision or 1 + secrets.randbits(53)
-    # What ends an attempt is a row of its beginning, whatever the entry is then.
-    owner = change.before if change.kind is Write.OUTCOME else None
-    began = (owner or after or change.before or planning.NOTHING).began or revision
-    if after:
+    began = _began(change) or revision
+    if after and change.writes_entry:
         after = after._replace(
             began_at=after.began_at or now,
             changed_at=after.changed_at or now,
@@ -210,11 +213,23 @@ def stamped(change: Change) -> Change:
     return replace(change, after=after, row=row, revision=revision)
 
 
-def noted(edit: Change, run: str, message: str, at: str = "") -> Change:
-    """Return the edit of a run with its row; `at`: when it became true, '' for now."""
-    after = edit.after and edit.after._replace(by="", run=run, changed_at="")
-    row = HistoryRow(state_of(edit.before), state_of(after), at=at, run=run, message=message)
-    return replace(edit, after=after, row=row)
+def _began(change: Change) -> int:
+    """Return the revision of the beginning that a write belongs to, 0 if it is one itself."""
+    if change.kind is Write.BEGIN:
+        return 0
+    owners = [change.row, change.after, change.before]
+    if change.kind is Write.OUTCOME:  # of the attempt, whatever the entry is then
+        owners = [change.before, change.after]
+    return next((owner.began for owner in owners if owner and owner.began), 0)
+
+
+def noted(edit: Change, run: str, message: str) -> Change:
+    """Return the edit of a run with its row; one that is written back keeps its time."""
+    after = edit.after
+    if after and edit.writes_entry:
+        after = after._replace(by="", run=run, changed_at="")
+    row = edit.row or HistoryRow(state_of(edit.before), state_of(after))
+    return replace(edit, after=after, row=row._replace(run=run, message=message))
 
 
 def kind_of(edit: Change) -> str:
@@ -247,8 +262,7 @@ def is_ledger_id(text: str) -> bool:
 
 def id_of(entry: Entry) -> str:
     """Return the id of the asset of an entry by which it is found, '' for none."""
-    identifier = entry.asset.get("id")
-    return str(identifier) if planning.is_exact(identifier) else ""
+    return names.id_of(entry.asset)
 
 
 def is_in_doubt(key: Key, entry: Entry | None) -> bool:

@@ -156,20 +156,16 @@ class Ledger:
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
-        last, *found = self._snapshot([(sql.LAST_ROW, ()), *statements])
-        self._look_back()
+        known = self._noted()
+        looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)]
+        last, begun, is_there, *found = self._snapshot([*looks, *statements])
+        if known.number and not is_there:
+            is_there = self.read(sql.HAS_REVISION, known[1:])
+        self.has_gone_back = bool(known.number and not is_there)
+        self._note(begun, known)
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
         return Snapshot(entries, last_rows, Serial(*last[0]) if last else Serial())
-
-    def _look_back(self) -> None:
-        """Note the last beginning or edit, unless the ledger lacks the noted one."""
-        known = self._noted()
-        last, is_there = self._snapshot([(sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)])
-        if known.number and not is_there:
-            (is_there,) = self._snapshot([(sql.HAS_REVISION, known[1:])])
-        self.has_gone_back = bool(known.number and not is_there)
-        self._note(last, known)
 
     def _noted(self) -> Serial:
         return self._seen.row(self.header.ledger_id, self.header.base_url)
@@ -242,34 +238,39 @@ class Ledger:
         # In the order of their keys, so that two lists do not wait for each other; what is removed
         # first, since another entry may get its id.
         ordered = sorted(changes, key=lambda change: (change.after is not None, change.key))
+        entries = [change for change in ordered if change.writes_entry]
+        rows = [(change, change.row) for change in ordered if change.row]
         kind = max(change.kind for change in changes)
         known = self._noted() if kind >= Write.BEGIN else Serial()
+        ledger_id = self.header.ledger_id
         statements = [
-            *(sql.written(change, self._guard(change, known)) for change in ordered),
-            *(
-                sql.recorded(change, change.row, self.header.ledger_id)
-                for change in ordered
-                if change.row
-            ),
+            *(sql.written(change, self._guard(change, known)) for change in entries),
+            *(sql.recorded(change, row, ledger_id) for change, row in rows),
             (sql.LAST_BEGUN, ()),
         ]
         with self._alone:
             *done, last = self.execute(statements, kind)
-            counts = iter([each.changed for each in done])
-            effects = {change.key: next(counts) > 0 for change in ordered}
-            for change in ordered:
-                # An attempt whose answer was lost had an effect if it has left its revision; a
-                # deletion or an edit, of which all or none take effect, if it has left its row.
-                is_written = bool(change.row) and next(counts) == 0
-                if change.after and change.kind is not Write.EDIT and not effects[change.key]:
-                    written = (sql.IS_WRITTEN, (*change.key, change.revision))
-                    is_written = bool(self._snapshot([written])[0])
-                effects[change.key] |= is_written
-        if kind is Write.BEGIN and any(effects.values()):
+            effects = {change.key for change, each in zip(entries, done) if each.changed}
+            # A commit whose answer was lost is repeated, and finds its rows.
+            repeated = [
+                change
+                for (change, _row), each in zip(rows, done[len(entries) :])
+                if not each.changed
+            ]
+            if kind is Write.EDIT:
+                is_written = not sql.is_void(kind, done) or len(repeated) == len(changes)
+                self.find([])
+                return [is_written] * len(changes)
+            effects.update(change.key for change in repeated if self._is_written(change))
+        if kind is Write.BEGIN and effects:
             self._note(last.rows, known)
-        elif kind > Write.BEGIN:
-            self._look_back()
-        return [effects[change.key] for change in changes]
+        elif kind is Write.ADOPT:
+            self.find([])
+        return [change.key in effects for change in changes]
+
+    def _is_written(self, change: Change) -> bool:
+        """Return whether a repeated change had its effect before."""
+        return not change.after or bool(self.read(sql.IS_WRITTEN, (*change.key, change.revision)))
 
     def _guard(self, change: Change, known: Serial) -> sql.Guard:
         """Return what has to be so for a change to take effect; `known`: the noted row."""

@@ -195,10 +195,11 @@ class Recording(Unrecorded):
             return replace(task, error=InvalidInput("id", error.problem))
         return replace(task, plan=Plan(body, adopted.asset if adopted else {}, adopted=adopted))
 
-    def adopt(self, task: Task) -> None:
-        """Record an asset that exists; raise Overtaken, or LedgerError."""
+    def adopt(self, task: Task, result: Result) -> Result:
+        """Record an asset that exists, and return the result; raise Overtaken, or LedgerError."""
         edit = Change(Write.ADOPT, key_of(task), task.entry, task.required_plan().adopted)
-        self._begin(task, noted(edit, self._run, "by id"))
+        adopted = self._begin(task, noted(edit, self._run, "by id"))
+        return result.but(began=adopted.after and adopted.after.began)
 
     def begin(self, task: Task, seconds: float) -> Intent:
         """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
@@ -230,6 +231,7 @@ class Recording(Unrecorded):
     def finish(self, intent: Intent, result: Result) -> Result:
         """Record how a task ended and return its result, with the next step if it is in doubt."""
         task = intent.task
+        result = result.but(began=intent.change.revision)
         change = _ending(intent, result)
         may_exist = result.outcome in (ACCEPTED, UNKNOWN) and change.after is not None
         try:

@@ -25,11 +25,13 @@ from ansible import context
 from jinja2 import Environment, StrictUndefined
 
 from ...module_utils._errors import ACCEPTED, UNKNOWN, InvalidInput
-from ...module_utils._resources.resources import RESOURCES, VIRTUAL_MACHINE
+from ...module_utils._resources.names import is_name
+from ...module_utils._resources.resources import RESOURCES
 from ...module_utils._result import Result
-from ...module_utils._secrets import printable
+from ...module_utils._secrets import for_message, printable
 from ...module_utils._values import Params, date_time
-from .._ledger.entries import Serial, author, current_time
+from .._ledger.entries import NO_LIMIT, STATES, Serial, author, current_time
+from .._ledger.ledger import Ledger
 from .plan import own_fields, plan_lines, shared_fields
 from .plan import text as as_text
 from .rows import (
@@ -173,37 +175,49 @@ def _require_ours(path: str) -> None:
         raise ValueError(f"{path} exists and is not a report")
 
 
-def options_of_report(known: object) -> Params:
-    """Return what a report knows, as options of ledger_entry: what exists, and what is in doubt.
+def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
+    """Return what a report knows of each asset that its run began or adopted.
 
-    Only of machines: of a role it has no more than the id, which its task has as well. `known`: the
-    contents of its JSON file. Raise InvalidInput for anything else.
+    `known`: the contents of its JSON file; `ledger`: to which it has to belong. Raise InvalidInput.
     """
     try:
         run = Run.from_json(known)
-        rows = [row for row in run.results if RESOURCES[row.resource] is VIRTUAL_MACHINE]
-        reported_at = date_time(run.ended_at)
-        if not all(isinstance(text, str) for text in (run.service, *(row.item for row in rows))):
-            raise ValueError
+        at = date_time(run.ended_at)
+        rows = [_row_to_settle(row, at) for row in run.results if row.began is not None]
     except DAMAGES:
         raise InvalidInput(
-            "file", "has neither a list of entries nor the report of a run"
+            "file", "has neither a list of entries nor the report of a run, or is damaged"
         ) from None
     if run.state != ENDED:
         raise InvalidInput(
             "file", "has a plan. Give the report of the run, which has no .plan in it"
         )
-    entries: dict[str | None, Params] = {}
-    for row in rows:
-        known = entries.get(row.item, {}).get("asset")
-        entry: Params = {"resource": row.resource, "name": row.item}
-        if row.asset is not None:
-            # Two ids of one name are for a person to settle: no entry has both.
-            asset = row.asset if known in (None, row.asset) else {"id": [known, row.asset]}
-            entries[row.item] = {**entry, "asset": asset}
-        elif row.word == IN_DOUBT and not known:
-            entries[row.item] = {**entry, "state": row.outcome}
-    return {"entries": [*entries.values()], "service": run.service, "reported_at": reported_at}
+    if run.ledger_id not in (ledger.header.ledger_id, ledger.header.replaces or None):
+        raise InvalidInput(
+            "file",
+            f"is the report of a run with the ledger {for_message(run.ledger_id or 'none')}, and"
+            f" this one is {ledger.header.ledger_id}. Give the ledger of that run, or one that"
+            " replaces it; record other machines by a list with their ids",
+        )
+    return rows
+
+
+def _row_to_settle(row: Result, at: str) -> Params:
+    """Return a row of a report; raise one of DAMAGES for one that no run writes."""
+    resource, asset = RESOURCES[row.resource], row.asset
+    is_doubt = asset is None and row.word == IN_DOUBT
+    if not (is_name(row.item) and isinstance(row.began, int) and 0 < row.began < NO_LIMIT):
+        raise ValueError
+    if not isinstance(asset, (dict, type(None))) or (is_doubt and row.outcome not in STATES):
+        raise ValueError
+    return {
+        "resource": resource.name,
+        "name": row.item,
+        "began": row.began,
+        "asset": asset,
+        "state": row.outcome if is_doubt else "",
+        "at": at,
+    }
 
 
 def _merged(before: tuple[Result, ...], listed: list[Result]) -> tuple[Result, ...]:

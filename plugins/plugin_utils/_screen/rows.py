@@ -13,6 +13,7 @@ from typing import Any, Iterable, Mapping
 from ...module_utils._call.policy import Operation
 from ...module_utils._errors import ACCEPTED, REJECTED, UNKNOWN, Message
 from ...module_utils._list.result import picked
+from ...module_utils._resources.names import id_of
 from ...module_utils._result import REPORT, Result, Returned
 
 CREATE, UPDATE, ADOPT = "create", "update", "adopt"
@@ -107,13 +108,14 @@ def rows_of(operation: Operation, result: Result) -> list[Result]:
 
 def _row(operation: Operation, item: Result) -> Result:
     text = item.msg.text
+    asset = item.asset and {**item.asset, "id": id_of(item.asset) or None}
     return item.but(
         resource=operation.resource.name,
         word=_word(operation, item),
         msg=Message(text[:1].upper() + text[1:]),  # the row has the name of the asset
         command=item.msg.command,
         since=item.msg.since,
-        asset=picked(item.asset, ("id", "attributes.ip")) if item.asset else None,
+        asset=picked(asset, ("id", "attributes.ip")) if asset else None,
     )
 
 

@@ -11,7 +11,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http.urls import (
     canonical_url,
     checked_url,
-    require_segment,
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -117,9 +116,3 @@ def test_the_host_that_is_checked_is_the_host_contacted(url):
 )
 def test_urls_of_one_service_have_one_canonical_form(url, canonical):
     assert canonical_url(url) == canonical_url(canonical) == canonical
-
-
-@pytest.mark.parametrize("identifier", ["", ".", ".."])
-def test_values_that_cannot_be_a_segment_are_refused(identifier):
-    with pytest.raises(InvalidInput, match=r"^id: "):
-        require_segment("id", identifier)

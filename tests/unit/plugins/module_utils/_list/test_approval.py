@@ -60,7 +60,7 @@ def test_another_body_is_refused_by_field_with_both_values(attributes, told, che
     assert told in refused.value.msg
 
 
-@pytest.mark.parametrize("name", ["WEB01", "web01 "])
+@pytest.mark.parametrize("name", ["WEB01", "web-01"])
 def test_another_asset_is_refused_with_all_others_at_once(name):
     with pytest.raises(InvalidInput) as refused:
         sent({"web01": BODY}, [{**BODY, "name": name}, {"name": "third"}])

@@ -87,11 +87,3 @@ def test_a_misspelled_option_gets_a_suggestion(item, told):
     with pytest.raises(ServicesError) as refused:
         items.validated_item(VIRTUAL_MACHINES, item)
     assert told in refused.value.msg
-
-
-def test_a_name_that_no_ledger_in_postgresql_can_hold_is_refused_by_its_item():
-    with pytest.raises(
-        InvalidInput,
-        match=r"1 invalid item: \[1\] \(web 02\): name: contains a NUL character",
-    ):
-        prepared([{"name": "web01"}, {"name": "web\x0002"}])

@@ -223,7 +223,7 @@ def test_the_query_and_the_body_as_they_are_sent():
         ({"method": "get"}, "method: must be one of POST, PATCH, "),
         ({"body": {"a": TOKEN}}, "body: contains a credential"),
         ({"path": f"{PATH}/{TOKEN.replace('-', '%2D')}"}, "path: contains a credential"),
-        ({"body": ["********"]}, "body: contains a placeholder"),
+        ({"body": ["********"]}, "body: contains a mask of a secret"),
         ({"timeot": 1}, "timeot: there is no such option (did you mean timeout?)"),
     ],
 )

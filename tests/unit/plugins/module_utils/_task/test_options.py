@@ -166,7 +166,9 @@ def test_a_number_out_of_range_is_refused_with_its_limits():
     assert settings(timeout=901, ledger="none").timeout == 901
 
 
-@pytest.mark.parametrize("spec", [VIRTUAL_MACHINE, VIRTUAL_MACHINES, LEDGER_ENTRY], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [VIRTUAL_MACHINE, VIRTUAL_MACHINES, LEDGER_ENTRY], ids=lambda spec: spec.name
+)
 @pytest.mark.parametrize("given", [{}, {"base_url": "", "ledger": ""}], ids=len)
 def test_missing_options_name_their_environment_variables_and_that_there_may_be_no_ledger(
     spec, given
@@ -178,7 +180,9 @@ def test_missing_options_name_their_environment_variables_and_that_there_may_be_
     assert "The word none says that there is no ledger, so that each run creates another" in told
 
 
-@pytest.mark.parametrize("spec", [APPLICATION_ROLE, APPLICATION_ROLES, API_REQUEST], ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec", [APPLICATION_ROLE, APPLICATION_ROLES, API_REQUEST], ids=lambda spec: spec.name
+)
 def test_what_creates_nothing_needs_no_ledger(spec):
     assert "ledger" not in validate(spec, {}).problem
 

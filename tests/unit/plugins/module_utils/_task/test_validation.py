@@ -30,12 +30,11 @@ LEAST = {"base_url": "https://s", "name": "web01", "ledger": "none"}
         ("attributes", {"puppet_classes": "base, nginx"}, {"puppet_classes": ["base", "nginx"]}),
         ("headers", '{"A": "b"}', {"A": "b"}),
         ("headers", "A=b C='d e'", {"A": "b", "C": "d e"}),
-        ("client_id", 12, "12"),
         ("ca_path", "$SOMEWHERE/ca", "/there/ca"),
         ("ca_path", "~/ca", "/mine/ca"),
         ("attributes", "cpu=4 team=web", {"cpu": 4, "team": "web"}),
         ("attributes", None, {}),
-        ("on_difference", None, "warn"),
+        ("on_difference", None, "fail"),
     ],
 )
 def test_values_are_converted_as_by_ansible_core(monkeypatch, option, given, taken):
@@ -86,7 +85,7 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
         (
             VIRTUAL_MACHINE,
             {"client_id": ["x"]},
-            "client_id: must be a string (quote it: ",
+            "client_id: must be a string (write ",
         ),
         (VIRTUAL_MACHINE, {"name": None}, "name: is missing: set it"),
         (
@@ -94,7 +93,11 @@ def test_a_list_in_the_environment_is_split_in_the_same_way(monkeypatch):
             {"validate_certs": "perhaps"},
             'validate_certs: must be true or false, not "perhaps"',
         ),
-        (VIRTUAL_MACHINE, {"retries": 1.5}, "retries: must be a whole number from 0 to 100, not 1.5"),
+        (
+            VIRTUAL_MACHINE,
+            {"retries": 1.5},
+            "retries: must be a whole number from 0 to 100, not 1.5",
+        ),
         (
             VIRTUAL_MACHINE,
             {"on_difference": "x"},
