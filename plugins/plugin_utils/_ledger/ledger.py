@@ -63,6 +63,7 @@ class Snapshot(NamedTuple):
     entries: dict[Key, Entry]
     last_rows: dict[Key, int]  # the number of the last row of each asset in the history
     serial: Serial  # the last row of the history
+    begun: Serial  # the last beginning or edit
 
 
 class Ledger:
@@ -155,14 +156,13 @@ class Ledger:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
         known = self._noted()
         looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)]
-        last, begun, is_there, *found = self._snapshot([*looks, *statements])
-        if known.number and not is_there:
-            is_there = self.read(sql.HAS_REVISION, known[1:])
-        self.has_gone_back = bool(known.number and not is_there)
-        self._note(begun, known)
+        last, last_begun, is_there, *found = self._snapshot([*looks, *statements])
+        self.has_gone_back = not (is_there or self.had(known))
+        self._note(last_begun, known)
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
-        return Snapshot(entries, last_rows, Serial(*last[0]) if last else Serial())
+        serial, begun = (Serial(*rows[0]) if rows else Serial() for rows in (last, last_begun))
+        return Snapshot(entries, last_rows, serial, begun)
 
     def _noted(self) -> Serial:
         return self._seen.row(self.header.ledger_id, self.header.base_url)
@@ -211,6 +211,10 @@ class Ledger:
     def has_row(self, serial: Serial) -> bool:
         """Return whether the history has a row that it once had."""
         return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
+
+    def had(self, row: Serial) -> bool:
+        """Return whether the history has a row, or one that was written back in its place."""
+        return row == Serial() or bool(self.read(sql.HAS_REVISION, (row.revision,)))
 
     def start_leases(self) -> None:
         """Let the leases that begin in the future begin now: a clock was set back."""

@@ -95,7 +95,8 @@ class Recording(NoLedger):
         self.clocks: Callable[[], Clocks] = read_clocks
         self.patience = ledger.database.tried_for
         self.most = ledger.database.most_written
-        self.serial = Serial()  # when the tasks were planned
+        # The last row when the tasks were first planned; of a run, the last beginning or edit.
+        self.serial: Serial | None = None
         # The outcomes of requests that may have had an effect.
         self._recorded: dict[Key, Change] = {}
         self._secrets = secrets
@@ -116,7 +117,8 @@ class Recording(NoLedger):
             if look == _SILENT:
                 self._show(_waiting_line(running))
             self._pause(_LOOK)
-        self.serial = found.serial
+        if self.serial is None:
+            self.serial = found.serial if check_mode else found.begun
         planned = {key: self._plan(task, key, found) for key, task in zip(keys, tasks)}
         adopted = {
             key: task.plan.adopted for key, task in planned.items() if task.plan.action == ADOPT
