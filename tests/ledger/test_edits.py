@@ -7,7 +7,10 @@ import json
 from tempfile import NamedTemporaryFile
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    LedgerError,
+    ServicesError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
     ENVELOPE,
 )
@@ -18,7 +21,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     INTENT,
     UNKNOWN,
     Entry,
-    LedgerError,
     Write,
 )
 from ledger.conftest import SLOW_ON_POSTGRES
