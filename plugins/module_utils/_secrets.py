@@ -18,14 +18,9 @@ from ._errors import Message
 from ._result import Json, Result
 
 # The placeholders of ansible-core: for a secret that is part of a text, for one that is all of it,
-# and for `omit` within a text, before ansible-core 2.19 and since.
+# and, until ansible-core 2.18, for `omit` within a text.
 PLACEHOLDER = "********"
-PLACEHOLDERS = (
-    PLACEHOLDER,
-    "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER",
-    "__omit_place_holder__",
-    "<<Omit>>",
-)
+PLACEHOLDERS = (PLACEHOLDER, "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", "__omit_place_holder__")
 # Characters; masking a shorter credential would change text that only looks like it.
 SHORTEST = 8
 
