@@ -11,6 +11,7 @@ import html
 import json
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, Iterable, Iterator, Match, TypeVar, cast
 from urllib.parse import quote_plus, unquote, unquote_plus
 
@@ -93,6 +94,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
+@lru_cache  # a text of 4 MiB may be nothing else
 def _escaped(letter: str) -> str:
     is_blank = letter.isspace() or unicodedata.category(letter) == "Cc"
     return " " if is_blank else letter.encode("unicode_escape").decode()
