@@ -40,6 +40,7 @@ from support.ledgers import open_at
 
 # Calls at which a process dies: those that change the database, and the request.
 CALLS = [
+    (SqliteDatabase, "create"),
     (SqliteDatabase, "execute"),
     (PostgresDatabase, "execute"),
     (transport, "send_once"),
@@ -137,7 +138,7 @@ def die_at(number: int, when: str) -> None:
         real = getattr(owner, name)
 
         def dying(*arguments, **options):
-            if owner is not transport and not any(arguments[2:]):  # it reads
+            if name == "execute" and not any(arguments[2:]):  # it reads
                 return real(*arguments, **options)
             is_last = next(made) == number
             if is_last and when == "before":
