@@ -66,14 +66,13 @@ def run(location, service, ledger):
     assert service.api.conversation == []
 
 
-@pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("found", FOUND)
-def test_the_entry_decides_what_is_recorded_and_nothing_is_ever_sent(run, ledger, found, force):
+def test_the_entry_decides_what_is_recorded_and_nothing_is_ever_sent(run, ledger, found):
     entry, does = FOUND[found]
     before = put(ledger, key(), entry)
-    planned = run(check_mode=True, force=force)
+    planned = run(check_mode=True)
     assert entry_of(ledger, key()) == before
-    result = run(force=force)
+    result = run()
     after = entry_of(ledger, key())
     assert (result["outcome"], planned["outcome"]) == ("not_sent", "not_sent")
     assert planned["changed"] is result["changed"] is (does == ADOPT)
@@ -176,11 +175,11 @@ def test_who_comes_second_records_nothing(run, ledger, monkeypatch, how):
     """A task is planned anew and finds it; an item of a list says that another task has it."""
     real, others = recording.Recording.adopt, []
 
-    def adopt(self, task):
+    def adopt(self, *given):
         if not others:
             others.append(True)
             others.append(run())
-        return real(self, task)
+        return real(self, *given)
 
     monkeypatch.setattr(recording.Recording, "adopt", adopt)
     result = run() if how == "a task" else run({"name": "web01", **GIVEN})["results"][0]
@@ -201,8 +200,8 @@ def test_a_write_whose_answer_was_lost_is_recorded_once(
         if lost == "and another was first":
             assert task(postgres, **given)["changed"]
 
-    times = lose_an_answer(Write.BEGIN, lost == "after it", before)
+    times = lose_an_answer(Write.ADOPT, lost == "after it", before)
     result = task(postgres, **given)
-    assert times == [Write.BEGIN]
+    assert times == [Write.ADOPT]
     assert (result["changed"], result["asset"]["id"]) == (lost != "and another was first", ID)
     assert len(history(ledger, key())) == 1
