@@ -30,6 +30,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.le
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.listing import (
     list_entries,
 )
+from support.databases import schema_of
 from support.ledgers import entry_of
 
 _DELETE = "DELETE FROM infrastructure_services_entry WHERE resource = ? AND name = ?"
@@ -65,7 +66,8 @@ def end_leases(location: str) -> None:
 def execute(location: str, statement: str) -> list[tuple]:
     """Execute a statement as another program does, and return its rows."""
     if location.startswith("postgresql:"):
-        with psycopg.connect(location, autocommit=True) as connection:
+        url, schema = schema_of(location)
+        with psycopg.connect(url, options=f"-csearch_path={schema}", autocommit=True) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
     with closing(sqlite3.connect(location, isolation_level=None, timeout=60)) as connection:

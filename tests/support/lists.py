@@ -18,6 +18,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.le
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
+
 from support.ledgers import open_at
 
 TOKEN = "token-of-the-tests"
