@@ -42,7 +42,7 @@ _CREDENTIAL = re.compile(
 )
 _WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # A last word that marks the value as metadata: `subject_token_type` is only the type.
-_METADATA = re.compile("(^|-)(type|method|version|algorithm|alg|user|username|email)$")
+_METADATA = re.compile("(^|-)(type|method|version|algorithm|alg|user|username|email|attrs)$")
 _SHORT = (
     f"A credential has fewer than {SHORTEST} characters, so it is not masked in results, messages"
     " and reports. Use a longer one."

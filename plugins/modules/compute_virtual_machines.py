@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The documentation and entry point of the module; a list goes its way in
-module_utils/_list/threads.py, each of its tasks in module_utils/_task/task.py.
+module_utils/_list/lists.py, each of its tasks in module_utils/_task/task.py.
 """
 
 DOCUMENTATION = r"""
@@ -228,7 +228,7 @@ outcome:
   sample: accepted
 """
 
-from ..module_utils._list.threads import send_list
+from ..module_utils._list.lists import send_list
 from ..module_utils._task.module import run_module
 from ..module_utils._task.specs import VIRTUAL_MACHINES
 

@@ -11,11 +11,8 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    LedgerAway,
-    Write,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerAway
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
     PostgresDatabase,
@@ -23,7 +20,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.po
 from emulator import server
 from ledger.forked import Process, forking
 from support.databases import schema_in
-from support.ledgers import open_at
+from support.ledgers import create, open_at
 
 __all__ = ["SLOW_ON_POSTGRES"]
 
@@ -36,9 +33,16 @@ SLOW_ON_POSTGRES = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def postgres(postgres_server) -> str:
-    """The URL of a ledger that does not exist yet, in a schema of its own."""
-    return schema_in(postgres_server)
+def postgres(request, postgres_server) -> str:
+    """The URL of a ledger in a schema of its own, as `location`."""
+    return for_service(request, schema_in(postgres_server))
+
+
+def for_service(request, location: str) -> str:
+    """Create a ledger for the emulator if the test uses that."""
+    if "service" in request.fixturenames:
+        create(location, request.getfixturevalue("service").url)
+    return location
 
 
 @pytest.fixture
@@ -58,10 +62,10 @@ def database(postgres_server):
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def location(request, tmp_path: Path) -> str:
-    """A ledger that does not exist yet."""
+    """A ledger: that of the emulator if the test uses it, else it does not exist yet."""
     if request.param == "postgres":
         return request.getfixturevalue("postgres")
-    return str(tmp_path / "ledger.db")
+    return for_service(request, str(tmp_path / "ledger.db"))
 
 
 @pytest.fixture(scope="session")
@@ -93,11 +97,10 @@ def lose_an_answer(monkeypatch) -> Callable[..., list[Write]]:
 
     def lose(kind: Write, is_written: bool = True, before: Callable = bool) -> list[Write]:
         """`is_written`: or the write itself is lost; `before`: happens before it."""
-        real, lost = PostgresDatabase.write, []
+        real, lost = PostgresDatabase.execute, []
 
-        def losing(self, statements, given):
-            statements = list(statements)
-            if given is not kind or lost or statements[0][0] == sql.CREATE[0]:
+        def losing(self, statements, given=None):
+            if given is not kind or lost:
                 return real(self, statements, given)
             lost.append(given)
             before()
@@ -106,7 +109,7 @@ def lose_an_answer(monkeypatch) -> Callable[..., list[Write]]:
             self._connection.close()
             raise LedgerAway("the connection is lost")
 
-        monkeypatch.setattr(PostgresDatabase, "write", losing)
+        monkeypatch.setattr(PostgresDatabase, "execute", losing)
         return lost
 
     return lose

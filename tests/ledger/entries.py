@@ -46,15 +46,14 @@ def put(ledger: Ledger, key: Key, entry: Entry | None, lease_seconds: int = 0) -
 
 
 def put_all(ledger: Ledger, entries: dict[Key, Entry | None], lease_seconds: int = 0) -> None:
-    """Make these the ledger's entries for their keys; it belongs to a service then."""
-    ledger.database.write([(_DELETE, key) for key in entries], Write.BEGIN)
+    """Make these the ledger's entries for their keys."""
+    ledger.database.execute([(_DELETE, key) for key in entries], Write.OUTCOME)
     changes = [
         stamped(Change(Write.BEGIN, key, None, entry, lease_seconds=lease_seconds))
         for key, entry in entries.items()
         if entry
     ]
     if changes:
-        ledger.refresh()  # a task may have written first
         assert all(ledger.write(changes))
 
 
@@ -89,18 +88,15 @@ def states(ledger: Ledger) -> dict[str, str]:
     return {key.name: entry.state for key, entry in ledger.entries("", ())}
 
 
-def edited(
-    ledger: Ledger, check_mode: bool = False, secret: str = "", reported_at: str = "", **options
-) -> dict:
+def edited(ledger: Ledger, check_mode: bool = False, secret: str = "", **options) -> dict:
     """Return the result of ledger_entry; raise ServicesError."""
     secrets = Secrets()
     if secret:
         secrets.mask(secret)
     params = validate(LEDGER_ENTRY, {"ledger": "/x", **options}).valid()
-    params["reported_at"] = reported_at
     edits, result = edits_of(ledger, params, secrets)
     if edits and not check_mode:
-        write_edits(ledger, edits, "this run", reported_at)
+        write_edits(ledger, edits, "this run")
     return result
 
 

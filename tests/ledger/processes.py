@@ -17,7 +17,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from itertools import count as counting
 from pathlib import Path
 
@@ -30,24 +29,19 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_database,
-)
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
-    move_ledger,
-)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
     PostgresDatabase,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
     SqliteDatabase,
 )
-from ledger.tasks import list_task, task
+from ledger.tasks import list_task, moved, task
+from support.ledgers import open_at
 
 # Calls at which a process dies: those that change the database, and the request.
 CALLS = [
-    (SqliteDatabase, "write"),
-    (PostgresDatabase, "write"),
+    (SqliteDatabase, "execute"),
+    (PostgresDatabase, "execute"),
     (transport, "send_once"),
 ]
 
@@ -67,13 +61,9 @@ def create_all(
     approved: dict | None = None,
     rows: dict | None = None,
 ) -> Iterator[dict]:
-    """Create a list of machines, three at once; `approved`, `rows`: as of `list_task`.
-
-    With an approved plan the list has `force`.
-    """
+    """Create a list of machines, three at once; `approved`, `rows`: as of `list_task`."""
     die_at(number, when)
     options = {"base_url": url, "retries": 0, "timeout": 10, "concurrency": 3}
-    options["force"] = approved is not None
     yield list_task(location, names, approved=approved, rows=rows, **options)
 
 
@@ -81,9 +71,9 @@ def loop(location: str, url: str, count: int) -> Iterator[dict]:
     """Create web0, web1, ... as a loop does, with one ledger."""
     ledgers: list[Ledger] = []
 
-    def opens(location: str, base_url: str, read_only: bool) -> Ledger:
+    def opens(location: str, base_url: str) -> Ledger:
         if not ledgers:
-            ledgers.append(Ledger(open_database(location), base_url))
+            ledgers.append(open_at(location, base_url))
             ledgers[0].close = lambda: None
         ledgers[0].refresh()
         return ledgers[0]
@@ -95,18 +85,10 @@ def loop(location: str, url: str, count: int) -> Iterator[dict]:
 def move(source: str, target: str, number: int = 0, when: str = "") -> Iterator[dict]:
     """Move a ledger; the process is killed `when` it makes a call."""
     die_at(number, when)
-    yield _moved(source, target)
-
-
-def _moved(source: str, target: str) -> dict:
-    def opened(location: str) -> Ledger:
-        return Ledger(open_database(location), is_moving=True)
-
     try:
-        with closing(opened(source)) as here, closing(opened(target)) as there:
-            return move_ledger(here, there, False)
+        yield moved(source, target)
     except ServicesError as error:
-        return Result.of_error(error).as_ansible()
+        yield Result.of_error(error).as_ansible()
 
 
 def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:
@@ -155,6 +137,8 @@ def die_at(number: int, when: str) -> None:
         real = getattr(owner, name)
 
         def dying(*arguments, **options):
+            if owner is not transport and not any(arguments[2:]):  # it reads
+                return real(*arguments, **options)
             is_last = next(made) == number
             if is_last and when == "before":
                 os.kill(os.getpid(), signal.SIGKILL)

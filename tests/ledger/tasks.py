@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
@@ -13,17 +13,27 @@ from ansible_collections.infrastructure.services.plugins.module_utils._result im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Key
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_database,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.moving import (
+    move_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
 from support import CREATE, LEAST, SPECS
-from support.ledgers import open_at
+from support.ledgers import HOME, open_at
 from support.lists import run_list
 
 TOKEN = "token-of-the-tests"
@@ -80,6 +90,13 @@ def list_task(
         return run_list(spec, {"results": "all", **options}, location=location, **how)
     except ServicesError as error:
         return Result.of_error(error).as_ansible()
+
+
+def moved(source: str, target: str, check_mode: bool = False) -> dict:
+    """Move a ledger and return the result; raise ServicesError."""
+    seen = Seen(HOME)
+    with closing(open_database(source)) as here, closing(open_database(target)) as place:
+        return move_ledger(Ledger(here, seen, is_moving=True), place, seen, check_mode)
 
 
 def key(name: str = "web01", resource: str = CREATE) -> Key:

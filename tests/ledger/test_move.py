@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
     INTENT,
     UNKNOWN,
     Entry,
-    LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (

@@ -4,8 +4,6 @@ and each option; an approved plan is good for one effect on each asset.
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     APPLICATION_ROLES,
@@ -69,9 +67,13 @@ def fleet(service, opened, location):
 
 
 OPTIONS = [
-    (CREATE, {"force": force, "in_doubt": in_doubt, "on_difference": on})
-    for force, in_doubt, on in product((False, True), ("fail", "skip", "stop"), ("warn", "fail"))
-] + [(UPDATE, {"force": force}) for force in (False, True)]
+    *(
+        (CREATE, {"in_doubt": in_doubt, "on_difference": on})
+        for in_doubt in ("fail", "skip", "stop")
+        for on in ("warn", "fail")
+    ),
+    (UPDATE, {}),
+]
 
 
 def plan_of(planned: dict) -> dict[str, str]:
@@ -92,15 +94,13 @@ def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
     plan = plan_of(planned)
     assert (assets.service.api.conversation, assets.listed()) == ([], before)
     assert set(plan.values()) <= PLANS[resource] | {"skipped"}
-    if not options["force"] and resource == CREATE:
+    if resource == CREATE:
         assert {plan[name] for name in assets.names if name[:4] not in ("done", "new")} == {
             "in_doubt"
         }
         assert plan["done-0"] in ("keep", "skipped")
         assert plan["done-1"] in ("differs", "skipped")
-    assert ("skipped" in plan.values()) == (
-        options.get("in_doubt") == "stop" and not options["force"]
-    )
+    assert ("skipped" in plan.values()) == (options.get("in_doubt") == "stop")
     assert planned["not_listed"] == [SURPLUS]
     assert planned["counts"]["not_listed"] == 1
     done = {item["item"]: item for item in assets.run(**options)["results"]}
@@ -114,10 +114,9 @@ def test_the_next_run_does_what_the_plan_says(fleet, resource, options):
         if plan[name] == "in_doubt":
             assert done[name]["outcome"] in ("unknown", "accepted")
             assert done[name]["failed"] == (options.get("in_doubt") != "skip")
-            assert "force" not in done[name]["msg"]
         if plan[name] == "differs":
             assert "attributes.cpu (4 asked for, 8 recorded)" in str(item)
-    again = plan_of(assets.run(check_mode=True, **{**options, "force": False}))
+    again = plan_of(assets.run(check_mode=True, **options))
     kept = {"create": "keep", "update": "keep"}
     if "skipped" not in plan.values():
         assert {name: again[name] for name in expected} == dict.fromkeys(expected, "keep")
@@ -150,9 +149,7 @@ def approved(service, location, opened) -> Approved:
 
 
 def test_one_approval_used_twice_at_once_creates_each_machine_once(approved, service, fork, opened):
-    """With force, too: the guard stands in the statement that begins; also after a person forgot
-    the entry.
-    """
+    """The guard stands in the statement that begins; also after a person forgot the entry."""
     slow_down(service, 0.2)
     names = ["web01", "web02"]
     given = (approved.location, service.url, names, 0, "", approved.bodies, approved.rows)
@@ -166,5 +163,4 @@ def test_one_approval_used_twice_at_once_creates_each_machine_once(approved, ser
     assert (forgotten["outcome"], forgotten["failed"]) == ("not_sent", True)
     assert "An approved plan is good for one effect" in forgotten["msg"]
     assert "make a new plan (--check)" in forgotten["msg"]
-    assert [item["outcome"] for item in approved.run(force=True)["results"]] == ["not_sent"] * 2
     assert len(service.api.conversation) == 2

@@ -13,14 +13,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    LedgerAway,
+    LedgerError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql, sql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Entry,
-    LedgerAway,
-    LedgerError,
     Write,
 )
 from emulator import faults

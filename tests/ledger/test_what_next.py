@@ -45,13 +45,3 @@ def test_after_a_lost_answer_the_message_has_the_command_that_finds_the_ledger(
             assert result["outcome"] == "unknown"
             assert result["msg"].endswith(f"{SETTLE}{expected}"), number
         assert len(service.sent) == 1
-
-
-def test_a_list_with_a_ledger_but_without_requests_says_what_to_install(ansible, tmp_path):
-    (tmp_path / "without").mkdir()
-    (tmp_path / "without/requests.py").write_text("raise ImportError", encoding="utf-8")
-    given = {"virtual_machines": [{"name": "web01"}], "ledger": "{{ playbook_dir }}/ledger.db"}
-    task = {"name": "Create", "infrastructure.services.compute_virtual_machines": given}
-    failed = ansible.tasks([task], PYTHONPATH=str(tmp_path / "without")).result("Create")
-    assert "has no requests; run there: " in failed["msg"]
-    assert failed["outcome"] == "not_sent"

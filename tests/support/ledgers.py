@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     Change,
@@ -27,7 +27,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.se
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import IN_USE
 
 SERVICE = "https://service.example"  # of a ledger that no task uses
-HOME = mkdtemp(prefix="home-")  # of the notes of this process
+_HOME = TemporaryDirectory(prefix="home-")
+HOME = _HOME.name  # of the notes of this process
 
 
 def create(location: str, base_url: str = SERVICE) -> str:

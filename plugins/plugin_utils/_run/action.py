@@ -17,8 +17,8 @@ from ...module_utils._call.policy import Operation
 from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._result import Result, Returned
 from ...module_utils._task.options import NO_LEDGER
+from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
-from ...module_utils._task.task import Interrupted, Signals, deferred
 from ...module_utils._task.validation import Options, validate
 from ...module_utils._values import Params
 from .._ledger.ledger import Ledger
