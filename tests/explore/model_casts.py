@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from .model import Cast
-from .model_actors import Adopter, ListTask, Person, TargetTask, Task
-from .model_movers import Failover, Mover, Remover, Renamer
-from .model_world import DONE, UNKNOWN, Entry, Ledger
+from .model_actors import Adopter, Lister, ListTask, Person, Reporter, Task
+from .model_movers import Mover, Remover, Renamer
+from .model_world import DONE, FILLED, IN_USE, UNKNOWN, Entry, Ledger
 
+EMPTY = Ledger("L")
 RECORDED = (("A", Ledger("L", entries=(Entry("old", DONE, 0, "url"),))),)
+IN_DOUBT = (("A", Ledger("L", entries=(Entry("x", UNKNOWN, 0),))),)
+OLD = (("A", EMPTY.recording("old", DONE, 0).having(Entry("old", DONE, 0))),)
+MOVED_ON = (
+    ("A", Ledger("L", FILLED, "B", 9)),
+    ("C", EMPTY.recording("old", DONE, 0).having(Entry("old", DONE, 0))),
+)
+PLANNED = EMPTY.recording("y", DONE, "y").having(Entry("y", DONE, "y"))
 
 CASTS = {
     "two tasks": Cast([Task(), Task()], kills=2),
@@ -20,22 +28,12 @@ CASTS = {
     "task with two attempts, person, task": Cast(
         [Task(attempts=2), Person(), Task()], ticks=4, kills=0
     ),
-    "task, script, task": Cast(
-        [Task(), Person(is_script=True), Task()], ticks=1, is_session_ending=True
-    ),
+    "task, script, task": Cast([Task(), Person(is_script=True), Task()], ticks=1),
     "two updates of a known asset": Cast(
-        [Task("old", body="a"), Task("old", body="b")], ticks=1, kills=0, first=RECORDED
+        [Task("old", body="a"), Task("old", body="b")], ticks=1, kills=0, first=OLD
     ),
     "clock set back": Cast([Task(), Person(), Task()], sets=-1),
-    "clock set back, task with two attempts, person": Cast(
-        [Task(attempts=2), Person()], ticks=5, sets=-1, kills=1
-    ),
-    "failover that loses an intent": Cast([Task(), Failover()], kills=0),
-    "clock set far back": Cast([Task(waits=0)], ticks=6, sets=-5),
-    "module on a target": Cast([TargetTask(), Person(), Task()], ticks=4),
-    "module on a target that is lost": Cast(
-        [TargetTask(attempts=2), Person(), Task()], ticks=3, kills=0
-    ),
+    "clock set far back": Cast([Task(), Task(waits=0), Person()], ticks=4, kills=0, sets=-6),
     "late answer, two persons, task": Cast([Task(), Person(), Task(), Person()], ticks=2, kills=0),
     "late answer, person, move": Cast([Task(), Person(), Mover()], ticks=3, kills=0),
     "two updates": Cast([Task(body="a"), Task(body="b")], ticks=4),
@@ -44,36 +42,54 @@ CASTS = {
     ),
     "two lists": Cast([ListTask("xy"), ListTask("yx")], ticks=0, kills=0),
     "two lists and a task": Cast([ListTask("xy"), ListTask("yx"), Task()], ticks=1),
-    "in doubt, two persons, task": Cast(
-        [Person(), Person(), Task()],
-        ticks=1,
-        first=(("A", Ledger("L", entries=(Entry("x", UNKNOWN, 0, "url"),))),),
-    ),
+    "in doubt, two persons, task": Cast([Person(), Person(), Task()], ticks=1, first=IN_DOUBT),
+    "new URL": Cast([Task(), Renamer("new"), Task(url="new")], ticks=2),
+    # moves
     "move, task at both ends": Cast(
-        [Task(), Mover(), Task(place="B")], ticks=2, first=RECORDED, again=Mover()
+        [Task(), Mover(), Task(place="B")], ticks=2, first=OLD, again=Mover()
+    ),
+    "move, person and task at the target": Cast(
+        [Task(), Mover(), Person(place="B"), Task(place="B")], ticks=0, kills=0
+    ),
+    "move, update that is slow, update at the target": Cast(
+        [Task("old", body="a"), Mover(), Task("old", body="b", place="B")], ticks=3, first=OLD
     ),
     "two moves to one place": Cast(
-        [Task(), Mover(), Mover(), Task(place="B")], ticks=1, kills=2, first=RECORDED, again=Mover()
+        [Mover(), Mover(), Task(place="B")], ticks=0, kills=2, first=OLD, again=Mover()
+    ),
+    "two moves to one place, person at the target": Cast(
+        [Mover(), Mover(), Person("old", "B", forgets=True)],
+        ticks=0,
+        first=OLD,
+        created=((0, "old"),),
     ),
     "two moves to two places": Cast(
         [Task(), Mover(), Mover(target="D"), Task(place="B"), Task(place="D")],
-        ticks=1,
-        first=RECORDED,
+        ticks=0,
+        first=OLD,
     ),
     "move to a place that fails": Cast(
         [Task(), Mover(fails=True), Mover(fails=True), Task(place="B")],
         ticks=1,
         kills=0,
-        first=RECORDED,
+        first=OLD,
         again=Mover(),
     ),
     "reservation deleted": Cast(
-        [Task("old", place="B", follows="A"), Mover(), Remover()],
+        [Task(place="B"), Mover(), Mover(), Remover("B")], ticks=0, first=OLD
+    ),
+    "moved, moved on, removed, moved again": Cast(
+        [Mover(), Mover("B", "C"), Remover("B"), Mover()], ticks=0, first=OLD
+    ),
+    "moved on, moved back, moved again": Cast([Mover("C", "B"), Mover()], first=MOVED_ON),
+    "two moves there, removed, moved back": Cast(
+        [Mover(), Mover(), Remover("A"), Mover("B", "A")],
         ticks=0,
-        first=RECORDED,
+        kills=0,
+        first=OLD,
         created=((0, "old"),),
     ),
-    "new URL": Cast([Task(), Renamer("new"), Task(url="new")], ticks=2),
+    # approvals
     "approved twice, person who forgets": Cast(
         [Task(is_approved=True), Person(forgets=True), Task(is_approved=True)], ticks=2
     ),
@@ -81,6 +97,65 @@ CASTS = {
         [Task(is_approved=True), Adopter(), Adopter("y"), Person(forgets=True)],
         ticks=0,
         kills=0,
+    ),
+    "approved twice, backup put back": Cast(
+        [Task(planned=PLANNED, controller="c"), Task(planned=PLANNED, controller="d")],
+        ticks=0,
+        backs=True,
+        backup=EMPTY,
+        first=(("A", PLANNED),),
+        follows=((1, 0),),
+    ),
+    # gone back
+    "two tasks, backup": Cast(
+        [Task(controller="c"), Task(controller="c")], ticks=1, kills=1, backs=True
+    ),
+    "created elsewhere, two tasks, backup": Cast(
+        [Task(controller="c"), Task(controller="c")],
+        ticks=0,
+        backs=True,
+        backup=EMPTY,
+        first=(("A", EMPTY.recording("x", DONE, "x").having(Entry("x", DONE, "x"))),),
+        created=((0, "x"),),
+        kills=0,
+        follows=((1, 0), (-1, 0)),
+    ),
+    "task, list, task, backup": Cast(
+        [Task(controller="c"), Lister("c"), Task(controller="c")], ticks=0, kills=0, backs=True
+    ),
+    "two runs, one report, task, backup": Cast(
+        [
+            Task(controller="c", reports=True),
+            Task("y", controller="c", reports=True),
+            Reporter(1),
+            Task(controller="c"),
+        ],
+        ticks=0,
+        kills=0,
+        backs=True,
+        follows=((1, 0), (2, 1), (3, 2)),
+    ),
+    "run, report, backup": Cast(
+        [Task(controller="c", reports=True), Reporter(0), Task(controller="c")],
+        ticks=0,
+        backs=True,
+    ),
+    "run whose outcome is lost, report, backup": Cast(
+        [Task(controller="c", reports=True), Reporter(0)],
+        ticks=2,
+        kills=0,
+        backs=True,
+        follows=((1, 0),),
+    ),
+    "run, person who forgets, backup": Cast(
+        [Task(controller="c", reports=True), Person(forgets=True)], ticks=1, backs=True
+    ),
+    "run, adopted, forgotten, report, backup": Cast(
+        [Task(controller="c", reports=True), Adopter(), Person(forgets=True), Reporter(0)],
+        ticks=0,
+        kills=0,
+        backs=True,
+        follows=((1, 0), (2, 1)),
     ),
 }
 
@@ -91,41 +166,39 @@ FINDS = {
     "own revision": "late answer, two persons, task",
     "listed": "task that is slow, person, task",
     "edit lease": "task, script, task",
-    "no session": "task, script, task",
     "future": "clock set back",
-    "not for ever": "clock set far back",
+    "first sight": "clock set far back",
     "look": "task that is slow, person, task",
     "before": "task that is slow, person, task",
     "first": "task that loses the answer of its begin, person, task",
     "clock": "task that is slow, person, task",
-    "shell": "module on a target",
-    "own result": "module on a target that is lost",
-    "renew": "task with two attempts, person, task",
-    "renew lease": "task with two attempts, person, task",
-    "renew revision": "clock set back, task with two attempts, person",
-    "late insert": "failover that loses an intent",
-    "late usable": "late answer, person, move",
+    "begin again": "task with two attempts, person, task",
+    "late insert": "two tasks, backup",
+    "outcome usable": "late answer, person, move",
     "usable": "move, task at both ends",
     "url": "new URL",
     "url intent": "new URL",
-    "close intent": "move, task at both ends",
+    "close intent": "move, person and task at the target",
     "close first": "move, task at both ends",
-    "reservation": "two moves to one place",
-    "stays": "reservation deleted",
+    "portion": "two moves to one place, person at the target",
+    "reservation": "reservation deleted",
+    "mark first": "moved, moved on, removed, moved again",
+    "fill once": "moved, moved on, removed, moved again",
+    "close as seen": "two moves there, removed, moved back",
     "approval": "approved twice, person who forgets",
     "per asset": "approved, adopted, forgotten",
     "snapshot": "approved twice, person who forgets",
+    "plan row": "approved twice, backup put back",
     "named": "in doubt, two persons, task",
     "order": "two lists",
-}
-
-# Either of these guards is enough unless a clock is set back; they are taken out together.
-TOGETHER = {"renew lease": "renew revision"}
-
-# What the ledger does not hold: the model finds it with all guards.
-LIMITS = {
-    "clock set forward by the margin": Cast([Task(), Person(), Task()], sets=1),
-    "clock set back by a lease while a request is in flight": Cast(
-        [Task(), Person(), Task()], sets=-2
-    ),
+    "note first": "two tasks, backup",
+    "note seen": "created elsewhere, two tasks, backup",
+    "note kept": "task, list, task, backup",
+    "note of each run": "two runs, one report, task, backup",
+    "look again": "two tasks, backup",
+    "end": "run, person who forgets, backup",
+    "lost": "run, person who forgets, backup",
+    "own rows": "run whose outcome is lost, report, backup",
+    "later": "run, adopted, forgotten, report, backup",
+    "written back": "run, report, backup",
 }
