@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from .model_actors import State
+from .model_actors import Base, State
 from .model_violations import violations, violations_at_end
 from .model_world import GUARDS, Ledger, World
 
 
-class Actor(Protocol):
-    """Takes one step at a time: a method with the name of the step."""
-
-    number: int
-
-    def start(self) -> State:
-        """Return the first state."""
-
-    def sleeps(self, world: World) -> bool:
-        """Whether the clock of the actor may stand still."""
-
-
 class Cast(NamedTuple):
-    """Who acts in one exploration, and how much may happen to them."""
+    """Who acts in one exploration, how much may happen to them, and without which guards that is too much."""
 
-    actors: Sequence[Actor]
+    actors: Sequence[Base]
     ticks: int = 3
     kills: int = 1
     sets: int = 0  # how far the clock of the database is set, once
     backs: bool = False  # a backup is put back, once
-    backup: Ledger | None = None  # it; without it one is taken at any moment
-    first: tuple[tuple[str, Ledger], ...] = (("A", Ledger("L")),)
-    created: tuple[tuple[object, str], ...] = ()
-    follows: tuple[tuple[int, int], ...] = ()  # who starts when who else has ended; -1: the backup is put back
-    again: object = None  # moves the ledger once more at the end
+    backup: Ledger | None = None  # without it one is taken at any moment
+    first: Mapping[str, Ledger] = {"A": Ledger("L")}
+    created: Mapping[object, str] = {}
+    follows: Sequence[tuple[int, int]] = ()  # who starts when who else has ended
+    again: Any = None  # moves the ledger once more at the end
+    finds: Sequence[str] = ()  # the guards that it needs
 
 
 class Budget(NamedTuple):
@@ -109,7 +97,7 @@ def _problems_at_end(cast: Cast, point: Point, following: Sequence[Point]) -> It
     if any(point.states) or point.world.requests:
         return
     yield from violations_at_end(point.world)
-    mover: Any = cast.again
+    mover = cast.again
     if mover:
         after = point.world.copy()
         state = mover.start()
@@ -173,7 +161,8 @@ def _requests(point: Point) -> Iterator[Point]:
 def _events(cast: Cast, point: Point) -> Iterator[Point]:
     world, budget = point.world, point.budget
     if budget.ticks and all(request.until > world.now + 1 for request in world.requests.values()):
-        after = replace(world.copy(), now=world.now + 1)
+        after = world.copy()
+        after.now += 1
         clocks = [
             (state, state and state._replace(slept=state.slept + 1))
             if state and actor.sleeps(world)
@@ -184,15 +173,17 @@ def _events(cast: Cast, point: Point) -> Iterator[Point]:
             left = budget._replace(ticks=budget.ticks - 1)
             yield Point(after, tuple(states), left, (point.log, "tick"))
     if budget.sets:
-        after = replace(world.copy(), offset=budget.sets, first_seen={})
+        after = world.copy()
+        after.offset, after.first_seen = budget.sets, {}
         yield Point(after, point.states, budget._replace(sets=0), (point.log, "clock set"))
     if budget.takes:
-        after = replace(world.copy(), backup=world.ledgers["A"])
+        after = world.copy()
+        after.backup = world.ledgers["A"]
         left = budget._replace(takes=False)
         yield Point(after, point.states, left, (point.log, "backup"))
     elif budget.backs and not any(point.states[first] for who, first in cast.follows if who < 0):
-        after = replace(world.copy(), backup=None)
-        after.ledgers["A"] = world.backup
+        after = world.copy()
+        after.ledgers["A"], after.backup = world.backup, None
         after.taken_back = frozenset(run for run, state in enumerate(point.states) if not state)
         left = budget._replace(backs=False)
         yield Point(after, point.states, left, (point.log, "backup put back"))

@@ -8,7 +8,6 @@ send. Mover and those below it are in `model_movers`.
 | Person | look, visit (the service), edit |
 | Adopter | draw (a number of the history), commit |
 | Reporter | settle (the reports of some runs) |
-| Lister | show (the ledger) |
 | Mover | look, reserve, close, portion for each half, mark, open |
 | Renamer | rename (a new URL of the service) |
 | Remover | remove (a target, or the ledger of an earlier place) |
@@ -57,7 +56,12 @@ class Base:
     """What all actors share."""
 
     number = 0
+    first = ""  # its first step
     controller = ""  # empty: keeps no notes
+
+    def start(self) -> State:
+        """Return the first state."""
+        return State(self.first)
 
     def sleeps(self, _world: World) -> bool:
         """Whether the clock of the actor may stand still."""
@@ -74,7 +78,9 @@ class Base:
         """Note the last row of a ledger, and return whether it has what was noted before."""
         is_older = world.lacks_noted(self.controller, place)
         if is_older and not world.guards("note kept"):
-            world.notes = {key: row for key, row in world.notes.items() if key[0] != self.controller}
+            world.notes = {
+                key: row for key, row in world.notes.items() if key[0] != self.controller
+            }
         cause = world.ledgers[place].last_cause()
         is_noted = cause and world.guards("note seen")
         if cause and is_noted and not world.lacks_noted(self.controller, place):
@@ -111,7 +117,11 @@ class Task(Base):
     def start(self) -> State:
         """Begin with the plan if there is one."""
         state = State("plan" if self.is_approved else "read", waits=self.waits)
-        return self._planned(state, self.planned, self.planned.last(self.key)) if self.planned else state
+        return (
+            self._planned(state, self.planned, self.planned.last(self.key))
+            if self.planned
+            else state
+        )
 
     def sleeps(self, world: World) -> bool:
         """Whether the clock may stand still: only without its guard."""
@@ -144,11 +154,12 @@ class Task(Base):
             return self._again(state)
         if entry and not self.body:
             return None  # done, or in doubt
-        cause = ledger.last_cause(self.key)
-        is_own = cause is not None and cause.run == self.number
-        after = self._measured(world, state)._replace(before=entry)
-        step = "begin" if world.guards("snapshot") else "guard"
-        return after._replace(step=step, after=state.after if is_own else cause and cause.revision)
+        after = self._measured(world, state)._replace(before=entry, after=self._last(world, state))
+        return after._replace(step="begin" if world.guards("snapshot") else "guard")
+
+    def _last(self, world: World, state: State) -> object:
+        row = world.ledgers[self.place].last_cause(self.key)
+        return state.after if row and row.run == self.number else row and row.revision
 
     def _again(self, state: State) -> State | None:
         return self._anew(state)._replace(waits=state.waits - 1) if state.waits else None
@@ -163,6 +174,7 @@ class Task(Base):
     def begin(self, world: World, state: State) -> State | None:
         """Write the intent."""
         new = self._drawn(world, state)
+        new = new._replace(after=self._last(world, state)) if world.guards("before it") else new
         revision = new.revision
         intent = Entry(self.key, INTENT, revision, revision, self.url, self.body)
         is_approved = self._approved(world, state) or not world.guards("snapshot")
@@ -230,10 +242,10 @@ class Task(Base):
 
     def finish(self, world: World, state: State) -> State | None:
         """Write the outcome; begin again if the attempt may be repeated."""
-        revision = (self.number, "end", state.tries) if world.guards("own revision") else state.revision
-        after = Entry(
-            self.key, state.outcome, revision, state.revision, self.url, self.body
+        revision = (
+            (self.number, "end", state.tries) if world.guards("own revision") else state.revision
         )
+        after = Entry(self.key, state.outcome, revision, state.revision, self.url, self.body)
         world.finish(self.place, after, (self.number, state.tries - 1), state.before)
         if self._may_repeat(state):
             return self._anew(state)
@@ -243,9 +255,7 @@ class Task(Base):
 
     def end(self, world: World, state: State) -> None:
         """Look whether the outcome is still there, write it again if not, and leave a report."""
-        known = Known(
-            self.number, self.key, state.outcome, self.body, state.revision, state.after
-        )
+        known = Known(self.number, self.key, state.outcome, self.body, state.revision, state.after)
         world.reports[self.number] = known
         if not world.guards("end"):
             return
@@ -272,13 +282,11 @@ class Task(Base):
 class ListTask(Base):
     """Commits what it begins of several keys in one transaction, which locks each key."""
 
+    first = "lock"
+
     def __init__(self, keys: str, place: str = "A") -> None:
         """`keys`: one letter each."""
         self.keys, self.place = keys, place
-
-    def start(self) -> State:
-        """Begin with the first key."""
-        return State("lock")
 
     def lock(self, world: World, state: State) -> State:
         """Lock a key; wait while another transaction has it."""
@@ -300,6 +308,8 @@ class ListTask(Base):
 class Person(Base):
     """Looks at the ledger, then at the service, and settles the entry accordingly."""
 
+    first = "look"
+
     def __init__(
         self, key: str = "x", place: str = "A", forgets: bool = False, is_script: bool = False
     ) -> None:
@@ -307,10 +317,6 @@ class Person(Base):
         is not listed.
         """
         self.key, self.place, self.forgets, self.is_script = key, place, forgets, is_script
-
-    def start(self) -> State:
-        """Begin with the ledger."""
-        return State("look")
 
     def look(self, world: World, state: State) -> State | None:
         """Find the entry in doubt."""
@@ -348,12 +354,10 @@ class Person(Base):
 class Adopter(Base):
     """Adopts an asset; its row of the history gets its number before others can see it."""
 
+    first = "draw"
+
     def __init__(self, key: str = "x", place: str = "A") -> None:
         self.key, self.place = key, place
-
-    def start(self) -> State:
-        """Begin with the number."""
-        return State("draw")
 
     def draw(self, world: World, state: State) -> State:
         """Draw the number, in a transaction that is not committed."""
@@ -364,32 +368,28 @@ class Adopter(Base):
     def commit(self, world: World, state: State) -> None:
         """Commit the entry and its row."""
         ledger = world.ledgers[self.place]
+        entry = Entry(self.key, DONE, (self.number, "adopted"))
         if not ledger.find(self.key):
-            entry = Entry(self.key, DONE, (self.number, "adopted"))
-            ledger = ledger.having(entry)
-            world.ledgers[self.place] = ledger.recording(
-                self.key, DONE, entry.revision, number=state.drawn
-            )
+            ledger = ledger.recording(self.key, DONE, entry.revision, number=state.drawn)
+            world.ledgers[self.place] = ledger.having(entry)
 
 
 class Reporter(Base):
     """A person who settles the reports of some runs, as far as these have ended."""
 
+    first = "settle"
+
     def __init__(self, *runs: int, place: str = "A") -> None:
         self.runs, self.place = runs, place
-
-    def start(self) -> State:
-        """There is one step."""
-        return State("settle")
 
     def settle(self, world: World, _state: State) -> None:
         """Settle them."""
         for run in self.runs:
             known = world.reports.get(run)
             entry = known and world.ledgers[self.place].find(known.key)
-            if known and not (entry and world.running(entry)):
-                if world.write_known(self.place, known, (self.number, run)):
-                    self._check(world, known)
+            is_free = not entry or not world.running(entry)
+            if known and is_free and world.write_known(self.place, known, (self.number, run)):
+                self._check(world, known)
 
     def _check(self, world: World, known: Known) -> None:
         ledger = world.ledgers[self.place]
@@ -398,18 +398,3 @@ class Reporter(Base):
             world.wrong |= {f"{known.key} is still in doubt after its report"}
         if known.began in world.notes.values() and not ledger.has(known.began):
             world.wrong |= {"a ledger is refused after the report of what it lost"}
-
-
-class Lister(Base):
-    """Shows the ledger, and notes what it saw."""
-
-    def __init__(self, controller: str, place: str = "A") -> None:
-        self.controller, self.place = controller, place
-
-    def start(self) -> State:
-        """There is one step."""
-        return State("show")
-
-    def show(self, world: World, _state: State) -> None:
-        """Show it."""
-        self.note_seen(world, self.place)

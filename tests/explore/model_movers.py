@@ -9,12 +9,10 @@ from .model_world import FILLED, FILLING, IN_USE, LEASE, MOVED, Ledger, World
 class Mover(Base):
     """Moves a ledger; `fails`: the target may be full, read-only or away at any of its steps."""
 
+    first = "look"
+
     def __init__(self, source: str = "A", target: str = "B", fails: bool = False) -> None:
         self.source, self.target, self.fails = source, target, fails
-
-    def start(self) -> State:
-        """Begin with the source."""
-        return State("look")
 
     def look(self, world: World, state: State) -> State | None:
         """See whether the source may be moved to this place, or was."""
@@ -110,12 +108,10 @@ class Mover(Base):
 class Renamer(Base):
     """Gives the ledger a new URL of its service."""
 
+    first = "rename"
+
     def __init__(self, url: str, place: str = "A") -> None:
         self.url, self.place = url, place
-
-    def start(self) -> State:
-        """There is one step."""
-        return State("rename")
 
     def rename(self, world: World, _state: State) -> None:
         """Write the URL, unless a request may be in flight."""
@@ -128,12 +124,10 @@ class Renamer(Base):
 class Remover(Base):
     """A person who deletes what seems of no use: a target that is filling, or the ledger of an earlier place."""
 
+    first = "remove"
+
     def __init__(self, place: str) -> None:
         self.place = place
-
-    def start(self) -> State:
-        """There is one step."""
-        return State("remove")
 
     def remove(self, world: World, _state: State) -> None:
         """Delete it."""

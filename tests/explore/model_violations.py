@@ -50,20 +50,19 @@ def violations_at_end(world: World) -> Iterator[str]:
     used = [ledger for ledger in world.ledgers.values() if _counts(world, ledger)]
     for asset, key in world.created.items():
         is_known = asset in world.told or any(ledger.find(key) for ledger in used)
-        if not is_known and not _is_refused(world, asset):
+        run = asset[0] if isinstance(asset, tuple) else asset
+        if not is_known and not (run in world.taken_back and _is_refused(world)):
             yield f"{key} exists and nobody knows"
     for ledger in used:
         for entry in ledger.entries:
             body = world.bodies.get(entry.key, entry.body)
-            if entry.state == DONE and entry.body != body:
+            if entry.state == DONE and entry.body != body and not _is_refused(world):
                 yield f"{entry.key} is {body}, and recorded as {entry.body}"
 
 
-def _is_refused(world: World, asset: object) -> bool:
-    """Whether the run of an asset ended before its ledger went back, and its controller sends no more."""
-    controllers = {controller for controller, _run in world.notes}
-    run = asset[0] if isinstance(asset, tuple) else asset
-    return run in world.taken_back and any(world.lacks_noted(name, "A") for name in controllers)
+def _is_refused(world: World) -> bool:
+    """Whether a controller sends no more, since its ledger went back."""
+    return any(world.lacks_noted(controller, "A") for controller, _run in world.notes)
 
 
 def _counts(world: World, ledger: Ledger) -> bool:

@@ -11,7 +11,8 @@ about it. What a service does later than that, no ledger can prevent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -60,6 +61,7 @@ GUARDS = {
     "lost": "what is known of a beginning is written only where it was lost or is in doubt",
     "own rows": "it is written also where the history has the beginning",
     "later": "it is left where the asset has a later row",
+    "before it": "the row of the asset before a beginning is read in its transaction",
     "written back": "a beginning that was lost is written back by its revision",
 }
 
@@ -168,6 +170,9 @@ class Request(NamedTuple):
     until: int
 
 
+PARTS = "ledgers", "requests", "created", "bodies", "notes", "reports", "first_seen"
+
+
 @dataclass
 class World:
     """All that is shared. `now` is true time; the clock of the database may be set."""
@@ -203,18 +208,17 @@ class World:
             self.choices.append(0)
         return self.choices[len(self.asked) - 1]
 
-    def _parts(self) -> dict[str, dict[Any, Any]]:
-        names = "ledgers", "requests", "created", "bodies", "notes", "reports", "first_seen"
-        return {name: getattr(self, name) for name in names}
-
     def copy(self) -> World:
         """Return a world that can be changed."""
-        parts: dict[str, Any] = {name: dict(part) for name, part in self._parts().items()}
-        return replace(self, **parts, choices=[], asked=[])
+        world = copy(self)
+        for name in PARTS:
+            setattr(world, name, dict(getattr(self, name)))
+        world.choices, world.asked = [], []
+        return world
 
     def key(self) -> tuple[Any, ...]:
         """Return what distinguishes this world from others."""
-        parts = (frozenset(part.items()) for part in self._parts().values())
+        parts = (frozenset(getattr(self, name).items()) for name in PARTS)
         others = self.backup, self.told, self.taken_back, self.wrong, self.locks
         return (self.now, self.offset, *parts, *others)
 
@@ -269,9 +273,7 @@ class World:
         if entry.lease_from > now and self.guards("first sight"):
             self.ledgers[place] = self.ledgers[place].having(entry._replace(lease_from=now))
 
-    def finish(
-        self, place: str, after: Entry, asset: object, before: Entry | None = None
-    ) -> None:
+    def finish(self, place: str, after: Entry, asset: object, before: Entry | None = None) -> None:
         """Write how an attempt ended; name the asset if no ledger is going to have it.
 
         A refused attempt leaves the entry as it was `before`; an intent that was in doubt stays in doubt.
@@ -295,9 +297,7 @@ class World:
             ledger = ledger.having(after)
         self.ledgers[place] = ledger.recording(after.key, after.state, after.revision, after.began)
 
-    def edit(
-        self, place: str, seen: object, after: Entry, is_named: bool = True
-    ) -> bool:
+    def edit(self, place: str, seen: object, after: Entry, is_named: bool = True) -> bool:
         """Settle, correct, adopt or forget (`absent`) an entry."""
         ledger = self.ledgers[place]
         found = ledger.find(after.key)
@@ -339,5 +339,6 @@ class World:
         return True
 
     def _was_edited_since(self, ledger: Ledger, last: Row | None, known: Known) -> bool:
-        is_edit = last is not None and last.began is None
-        return is_edit and (known.after is None or ledger.has(known.after))
+        before = [row.number for row in ledger.history if row.revision == known.after]
+        is_later = known.after is None or (before and last and last.number > before[0])
+        return bool(last and last.began is None and is_later)
