@@ -69,21 +69,20 @@ class Base:
 
     def note(self, world: World, place: str, revision: object, kind: str) -> None:
         """Note a row: the last one that was seen, or the own beginning."""
-        if world.guards("note of each run"):
-            world.notes[self.controller, (self.number, kind)] = revision
-        elif not world.lacks_noted(self.controller, place):
-            world.notes[self.controller, (0, "")] = revision
+        is_for_each = world.guards("note of each run")
+        run = (self.number, kind) if is_for_each else None
+        if is_for_each or not world.lacks_noted(self.controller, place):
+            world.notes[world.note_key(self.controller, place, run)] = revision
 
     def note_seen(self, world: World, place: str) -> bool:
         """Note the last row of a ledger, and return whether it has what was noted before."""
         is_older = world.lacks_noted(self.controller, place)
-        if is_older and not world.guards("note kept"):
-            world.notes = {
-                key: row for key, row in world.notes.items() if key[0] != self.controller
-            }
+        for run in list(world.noted(self.controller, place)):
+            if is_older and not world.guards("note kept"):
+                del world.notes[world.note_key(self.controller, place, run)]
         cause = world.ledgers[place].last_cause()
-        is_noted = cause and world.guards("note seen")
-        if cause and is_noted and not world.lacks_noted(self.controller, place):
+        is_kept = is_older and world.guards("note kept")
+        if cause and not is_kept and world.guards("note seen"):
             self.note(world, place, cause.revision, "seen")
         return not is_older
 
@@ -394,7 +393,7 @@ class Reporter(Base):
     def _check(self, world: World, known: Known) -> None:
         ledger = world.ledgers[self.place]
         entry = ledger.find(known.key)
-        if entry and entry.began == known.began and entry.state != known.state:
+        if entry and entry.began == known.began and entry.state != known.state and not known.body:
             world.wrong |= {f"{known.key} is still in doubt after its report"}
         if known.began in world.notes.values() and not ledger.has(known.began):
             world.wrong |= {"a ledger is refused after the report of what it lost"}

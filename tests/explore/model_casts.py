@@ -42,7 +42,7 @@ CASTS = {
     ),
     "clock set back": Cast([Task(), Person(), Task()], sets=-2, finds=["future"]),
     "clock set far back": Cast(
-        [Task(), Task(waits=0), Person()], ticks=4, kills=0, sets=-6, finds=["first sight"]
+        [Task(), Task(waits=0), Person()], ticks=3, kills=0, sets=-6, finds=["first sight"]
     ),
     "late answer, two persons, task": Cast(
         [Task(), Person(), Task(), Person()], ticks=2, kills=0, finds=["own revision"]
@@ -123,6 +123,12 @@ CASTS = {
         [Task(controller="c"), Task(controller="c"), Task(controller="c")],
         follows=[(1, FIRST), (2, 1)],
         finds=["note kept"],
+        **TO_BACKUP,
+    ),
+    "task, backup, new URL, task": Cast(
+        [Task(controller="c"), Renamer("new"), Task(url="new", controller="c")],
+        follows=[(1, FIRST), (2, 1)],
+        finds=["note by id"],
         **TO_BACKUP,
     ),
     "created elsewhere, two tasks, backup": Cast(

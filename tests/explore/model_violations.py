@@ -62,7 +62,7 @@ def violations_at_end(world: World) -> Iterator[str]:
 
 def _is_refused(world: World) -> bool:
     """Whether a controller sends no more, since its ledger went back."""
-    return any(world.lacks_noted(controller, "A") for controller, _run in world.notes)
+    return not all(world.ledgers["A"].has(row) for row in world.notes.values())
 
 
 def _counts(world: World, ledger: Ledger) -> bool:

@@ -56,6 +56,7 @@ GUARDS = {
     "note seen": "a controller notes the last row that it saw when it planned",
     "note kept": "a ledger that lacks a noted row leaves the notes as they are",
     "note of each run": "a controller has a note for each run",
+    "note by id": "a ledger with a new URL has the notes of before",
     "look again": "after its own note the owner looks whether the ledger has all noted rows",
     "end": "a list looks at its end, and writes a lost outcome again",
     "lost": "what is known of a beginning is written only where it was lost or is in doubt",
@@ -184,7 +185,7 @@ class World:
     requests: dict[object, Request] = field(default_factory=dict)
     created: dict[object, str] = field(default_factory=dict)  # id: key
     bodies: dict[str, str] = field(default_factory=dict)  # what an update left at the service
-    notes: dict[tuple[str, object], object] = field(default_factory=dict)
+    notes: dict[tuple[object, object], object] = field(default_factory=dict)
     reports: dict[int, Known] = field(default_factory=dict)  # by run
     first_seen: dict[object, int] = field(default_factory=dict)  # leases, by revision: true time
     backup: Ledger | None = None
@@ -240,12 +241,20 @@ class World:
         intents = (entry for entry in ledger.entries if entry.state == INTENT)
         return any(not entry.body or self.running(entry) for entry in intents)
 
+    def noted(self, controller: str, place: str) -> dict[object, object]:
+        """Return the rows that a controller has noted of a ledger, by run."""
+        whose = self.note_key(controller, place, None)[0]
+        return {run: row for (key, run), row in self.notes.items() if key == whose}
+
+    def note_key(self, controller: str, place: str, run: object) -> tuple[object, object]:
+        """Return under what a controller notes a row."""
+        url = "" if self.guards("note by id") else self.ledgers[place].url
+        return (controller, url), run
+
     def lacks_noted(self, controller: str, place: str) -> bool:
         """Whether the ledger lacks a row that the controller has noted."""
-        return any(
-            noted_by == controller and not self.ledgers[place].has(revision)
-            for (noted_by, _run), revision in self.notes.items()
-        )
+        noted = self.noted(controller, place).values()
+        return not all(self.ledgers[place].has(row) for row in noted)
 
     # The statements; each returns whether it changed something
 
@@ -330,8 +339,12 @@ class World:
             acts = is_as_before or not self.guards("later")
         if acts or not self.guards("lost"):
             after = Entry(known.key, known.state, revision, known.began, body=known.body)
-            ledger = ledger.without(known.key) if is_in_doubt else ledger
-            ledger = ledger if known.state == REFUSED else ledger.having(after)
+            if known.state != REFUSED:
+                ledger = ledger.having(after)
+            elif (
+                is_in_doubt and not known.body
+            ):  # an update that was refused leaves what was before
+                ledger = ledger.without(known.key)
         elif not is_lost or not self._was_edited_since(ledger, last, known):
             return not is_lost
         row = known.began if is_lost and self.guards("written back") else revision

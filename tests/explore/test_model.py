@@ -8,8 +8,15 @@ from .model import explore
 from .model_casts import CASTS, LIMITS
 from .model_world import GUARDS
 
-# More than a second of processor each.
-SLOW = ()
+# More than two seconds of processor each.
+SLOW = (
+    "three tasks",
+    "task with two attempts, person, task",
+    "update with two attempts, update",
+    "task that is slow, person, task",
+    "task that loses the answer of its begin, person, task",
+    "late answer, two persons, task",
+)
 FINDS = [(name, guard) for name, cast in CASTS.items() for guard in cast.finds]
 
 
