@@ -36,7 +36,7 @@ options:
   id:
     description:
       - The id of a machine that exists. The task needs O(ledger), records the machine there with the given values, and
-        sends nothing, even with C(force). If the machine is in doubt, this settles it.
+        sends nothing. If the machine is in doubt, this settles it.
       - An id other than the recorded one, or of another name, is refused.
     type: str
   attributes:

@@ -140,10 +140,8 @@ options:
   ledger:
     description:
       - Where the controller records what was sent, so that an update that is up to date is not sent again. An absolute
-        path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema). The word V(none) says
-        that there is none.
-      - M(infrastructure.services.ledger_create) creates it, for one service. A task with another O(base_url) is
-        refused.
+        path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema). V(none) means none.
+      - M(infrastructure.services.ledger_create) creates it, for one service. Another O(base_url) is refused.
       - While another task may have a request in flight for the asset, this one waits.
       - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
         C(psycopg) on the controller.
@@ -175,11 +173,11 @@ options:
   ledger:
     description:
       - Where the controller records what was created, so that a task can run again without creating anything twice. An
-        absolute path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema), such as
-        C(postgresql://ledger@db.example.com/ledger?schema=fleet), for several controllers.
+        absolute path (an SQLite file), or a C(postgresql://) URL such as
+        C(postgresql://ledger@db.example.com/ledger?schema=fleet).
       - The word V(none) says that there is no ledger, so that each run creates another machine.
-      - M(infrastructure.services.ledger_create) creates a ledger, once, for one service. A task with another
-        O(base_url) is refused, and so is a ledger that does not exist.
+      - M(infrastructure.services.ledger_create) creates it, once, for one service. Another O(base_url) is refused, and
+        so is a ledger that does not exist.
       - While another task may have a request in flight for the asset, this one waits.
       - When nobody knows whether an earlier task created the asset, this one fails and says what to do next.
       - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
@@ -201,6 +199,5 @@ options:
     required: true
 notes:
   - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
-  - It is in the action group C(infrastructure.services.all), so that C(module_defaults) can give options such as
-    O(ledger) to all modules of the collection. It accepts the other options of the group too, but does not use them.
+  - It accepts all options of the action group C(infrastructure.services.all), and does not use the others.
 """

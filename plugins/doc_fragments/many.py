@@ -80,13 +80,12 @@ options:
     description:
       - The plan that was approved, a file on the controller that O(report) wrote in check mode as C(fleet.plan.json).
       - Unless each asset to send or adopt is in this plan with the same body, nothing is sent, and the message names
-        the others with the fields that differ and both values. What O(ledger) has already needs no approval.
+        the others with the fields that differ and both values. It needs O(ledger); what that has already needs no
+        approval.
       - A file that is no plan, or one for another service, is refused, also in check mode.
       - A relative path is resolved as that of O(report).
     type: path
 notes:
   - On C(Ctrl-C), C(SIGTERM) and the keyword C(timeout) the task starts no further item. Running requests have ten
     seconds to finish; after that they are in doubt.
-  - O(ledger) can be combined with a list only where the task runs on the controller (connection C(local), no
-    C(become)).
 """

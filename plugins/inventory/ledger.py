@@ -38,7 +38,7 @@ options:
       - Where the ledger is, an absolute path (an SQLite file) or a C(postgresql://) URL, which needs C(psycopg).
       - Leave it out to use the environment variable, which may hold a password. One of both is needed.
       - Ansible does not evaluate Jinja in this file.
-      - A ledger that does not exist, or that has no host, causes a warning.
+      - A ledger that has no virtual machine causes a warning.
     type: str
     env:
       - name: INFRASTRUCTURE_SERVICES_LEDGER
@@ -47,7 +47,7 @@ options:
 EXAMPLES = r"""
 # production.ledger.yml: the virtual machines in a group for each team, and the large ones in a group of their own
 plugin: infrastructure.services.ledger
-ledger: ~/fleet.db  # or postgresql://ledger@db.example.com/ledger, which several controllers share
+# The environment variable INFRASTRUCTURE_SERVICES_LEDGER names the ledger.
 keyed_groups:
   - key: virtual_machine.attributes.team
     prefix: team

@@ -6,11 +6,10 @@
 
 ServicesError         the task failed                            any of the four outcomes
 |-- InvalidInput      an option cannot be used                   not_sent
-|-- Overtaken         another task works on the asset            not_sent
+|   `-- LedgerError   the ledger cannot be used; LedgerAway: now
 `-- AttemptFailed     one attempt got no answer, for the policy
 
-LedgerError and its subclass LedgerAway are in plugin_utils; they are InvalidInput. InvalidJSON is a
-ValueError: its effect depends on what the JSON was read for.
+InvalidJSON is a ValueError: its effect depends on what the JSON was read for.
 """
 
 from __future__ import annotations
@@ -112,8 +111,15 @@ class InvalidInput(ServicesError):
         return InvalidInput(option, self.problem, effect)
 
 
-class Overtaken(ServicesError):
-    """Another task began to work on the asset at the same time; nothing was sent."""
+class LedgerError(InvalidInput):
+    """The ledger cannot be used."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("ledger", problem)
+
+
+class LedgerAway(LedgerError):
+    """The ledger does not answer now; a write may have been committed all the same."""
 
 
 class AttemptFailed(ServicesError):

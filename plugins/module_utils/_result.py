@@ -28,6 +28,7 @@ _PLACES = {
     **dict.fromkeys(("last_row", "began", "body", "changes", "unsent"), (REPORT,)),
     **dict.fromkeys(("resource", "word", "command", "since"), (REPORT,)),
     **dict.fromkeys(("error_body", "location", "diff", "warnings"), (TASK, LIST)),
+    **dict.fromkeys(("begun_after", "seconds"), (LIST, REPORT)),
     **dict.fromkeys(("request", "ansible_facts", "counts", "results", "not_listed"), (TASK,)),
 }
 

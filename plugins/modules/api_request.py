@@ -68,7 +68,7 @@ attributes:
     details:
       - This depends on the operation. The keywords C(until) and C(retries) are refused with V(POST) and V(PATCH).
 notes:
-  - Nothing is recorded, so O(ledger), O(ledger_create) and O(force) have no effect.
+  - Nothing is recorded, so O(ledger) has no effect.
 seealso:
   - module: infrastructure.services.compute_virtual_machine
   - module: infrastructure.services.cassandra_application_role

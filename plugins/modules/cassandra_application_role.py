@@ -31,7 +31,7 @@ attributes:
     description: Running the task again changes nothing.
     support: partial
     details:
-      - The update has the same effect twice. With O(ledger) or O(current), and without O(force), nothing is sent again.
+      - The update has the same effect twice. With O(ledger) or O(current), nothing is sent again.
 seealso:
   - module: infrastructure.services.cassandra_application_roles
   - module: infrastructure.services.ledger_entry
@@ -58,7 +58,7 @@ EXAMPLES = r"""
             - MODIFY
           resource_kind: keyspace
           resource_name: orders
-    ledger: ~/fleet.db
+    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
 
 # base_url, access_token and ledger come from the environment here, and below.
 - name: Send nothing, since the known role already has all of it
@@ -93,22 +93,14 @@ EXAMPLES = r"""
 - name: Set options once for several tasks
   module_defaults:
     group/infrastructure.services.all:
-      ledger: ~/fleet.db
       timeout: 60
+      retries: 5
   block:
     - name: Update the role with these options
       infrastructure.services.cassandra_application_role:
         id: role-0001
         attributes:
           login: true
-
-# Several controllers share a ledger in PostgreSQL, such as postgresql://web@db.example.com/ledger.
-- name: Update the role with a shared ledger
-  infrastructure.services.cassandra_application_role:
-    id: role-0001
-    attributes:
-      login: true
-    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
 
 - name: See what would be sent
   infrastructure.services.cassandra_application_role:
@@ -124,7 +116,6 @@ EXAMPLES = r"""
     attributes:
       login: true
   delegate_to: localhost
-  become: false
 
 - name: Act on the outcome
   block:

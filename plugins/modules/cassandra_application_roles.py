@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The documentation and entry point of the module; a list goes its way in
-module_utils/_list/threads.py, each of its tasks in module_utils/_task/task.py.
+module_utils/_list/lists.py, each of its tasks in module_utils/_task/task.py.
 """
 
 DOCUMENTATION = r"""
@@ -41,7 +41,7 @@ attributes:
     description: Running the task again changes nothing.
     support: partial
     details:
-      - An update has the same effect twice. With O(ledger), and without O(force), nothing is sent again.
+      - An update has the same effect twice. With O(ledger), nothing is sent again.
 seealso:
   - module: infrastructure.services.cassandra_application_role
   - name: Update a Cassandra role
@@ -53,6 +53,7 @@ seealso:
 """
 
 EXAMPLES = r"""
+# base_url, access_token and ledger come from the environment.
 - name: Let three roles log in
   infrastructure.services.cassandra_application_roles:
     application_roles:
@@ -64,7 +65,6 @@ EXAMPLES = r"""
           login: true
       - id: role-0003
         description: Orders service
-    ledger: ~/fleet.db
 """
 
 RETURN = r"""
@@ -105,7 +105,7 @@ results:
     plan:
       description:
         - The plan for the next run. V(update), send the request. V(keep), nothing, since it is already as requested.
-          V(in_doubt), another task is updating it, and O(application_roles[].send=complete) needs what that leaves.
+          V(in_flight), another task has a request in flight for it.
       returned: in check mode
       type: str
       sample: update
@@ -219,7 +219,7 @@ outcome:
   sample: accepted
 """
 
-from ..module_utils._list.threads import send_list
+from ..module_utils._list.lists import send_list
 from ..module_utils._task.module import run_module
 from ..module_utils._task.specs import APPLICATION_ROLES
 

@@ -14,11 +14,11 @@ DOCUMENTATION = r"""
 module: compute_virtual_machine
 short_description: Create a virtual machine
 description:
-  - Creates a virtual machine through the Infrastructure Service, once if O(ledger) is set.
-  - A task needs O(name), O(base_url), and O(access_token) or O(auth_url); all but the name may come from the
-    environment.
-  - Without O(ledger) the task is not idempotent; each run creates another machine, because the service creates one for
-    each request and cannot look up, list or delete machines.
+  - Creates a virtual machine through the Infrastructure Service, once, by its O(ledger).
+  - A task needs O(name), O(ledger), O(base_url), and O(access_token) or O(auth_url); all but the name may come from
+    the environment.
+  - The service creates a machine for each request and cannot look up, list or delete machines. With the word V(none) as
+    O(ledger) the task is not idempotent; each run creates another machine.
   - The task never repeats a request that the service may have processed, and RV(outcome) says what is known.
 version_added: 1.0.0
 author:
@@ -33,7 +33,7 @@ attributes:
     description: Running the task again changes nothing.
     support: partial
     details:
-      - With O(ledger), and without O(force). Without O(ledger) each run creates another machine.
+      - Unless O(ledger=none).
 seealso:
   - module: infrastructure.services.compute_virtual_machines
   - module: infrastructure.services.ledger_info
@@ -61,7 +61,7 @@ EXAMPLES = r"""
       volumes:
         - name: data
           size_gb: 100
-    ledger: ~/fleet.db # without it, running this again creates another machine
+    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
 
 - name: Use the asset in the next task
   ansible.builtin.debug:
@@ -97,8 +97,8 @@ EXAMPLES = r"""
 - name: Set options once for several tasks
   module_defaults:
     group/infrastructure.services.all:
-      ledger: ~/fleet.db
       timeout: 60
+      retries: 5
   block:
     - name: Create web02 with these options
       infrastructure.services.compute_virtual_machine:
@@ -113,15 +113,6 @@ EXAMPLES = r"""
     id: 0b5f1a52-7d3c-4a0e-9d0e-5a1d3b0f6f14
     attributes:
       cpu: 4
-    ledger: ~/fleet.db
-
-# Several controllers share a ledger in PostgreSQL, such as postgresql://web@db.example.com/ledger.
-- name: Create web02 with a shared ledger
-  infrastructure.services.compute_virtual_machine:
-    name: web02
-    attributes:
-      cpu: 4
-    ledger: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_LEDGER') }}"
 
 - name: See what would be sent
   infrastructure.services.compute_virtual_machine:
@@ -137,7 +128,6 @@ EXAMPLES = r"""
     attributes:
       cpu: 4
   delegate_to: localhost
-  become: false
 
 - name: Act on the outcome
   block:
@@ -210,7 +200,7 @@ plan:
     - What the next run would do. V(create), send the request. V(adopt), record the machine with its O(id) and send
       nothing. V(keep), nothing, since it is already as requested.
       V(differs), nothing either, although O(ledger) has it with different values; the message names both.
-  returned: in check mode
+  returned: on success, in check mode
   type: str
   sample: create
 differs:

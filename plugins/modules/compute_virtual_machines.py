@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The documentation and entry point of the module; a list goes its way in
-module_utils/_list/threads.py, each of its tasks in module_utils/_task/task.py.
+module_utils/_list/lists.py, each of its tasks in module_utils/_task/task.py.
 """
 
 DOCUMENTATION = r"""
@@ -15,7 +15,8 @@ module: compute_virtual_machines
 short_description: Create many virtual machines at once
 description:
   - Creates the virtual machines of a list through the Infrastructure Service, several at once from one task, and each
-    once if O(ledger) is set. Without O(ledger) the task is not idempotent; each run creates all of them again.
+    once, by the O(ledger). With the word V(none) as O(ledger) the task is not idempotent; each run creates all of them
+    again.
   - All of them are validated before the first request. Each is then handled as by
     M(infrastructure.services.compute_virtual_machine), and has a result of its own, whatever the results of the
     others.
@@ -42,7 +43,7 @@ attributes:
     description: Running the task again changes nothing.
     support: partial
     details:
-      - With O(ledger), and without O(force). Without O(ledger) each run creates all machines again.
+      - Unless O(ledger=none).
 seealso:
   - module: infrastructure.services.compute_virtual_machine
   - name: Create virtual machines
@@ -54,7 +55,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-# base_url and access_token come from the environment here, and ledger in the tasks below.
+# base_url, access_token and ledger come from the environment.
 - name: Create three machines, all at once
   infrastructure.services.compute_virtual_machines:
     virtual_machines:
@@ -67,12 +68,9 @@ EXAMPLES = r"""
       - name: db01
         attributes:
           cpu: 16
-    ledger: ~/fleet.db
 
 - name: Create two hundred machines, at most twenty at once
   infrastructure.services.compute_virtual_machines:
-    base_url: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_BASE_URL') }}"
-    access_token: "{{ lookup('ansible.builtin.env', 'INFRASTRUCTURE_SERVICES_ACCESS_TOKEN') }}"
     virtual_machines: "{{ machines | dict2items(key_name='name', value_name='attributes') }}"
     concurrency: 20
     asset_fields: [id, name, attributes.ip]
@@ -128,7 +126,7 @@ results:
         - The plan for the next run. V(create), send the request. V(adopt), record the machine with its id and send
           nothing. V(keep), nothing, since it is already as requested.
           V(differs), nothing either, although O(ledger) has it with different values. V(in_doubt), O(ledger) does not
-          know how an earlier task ended.
+          know how an earlier task ended. V(in_flight), another task has a request in flight for it.
       returned: in check mode
       type: str
       sample: create
@@ -230,7 +228,7 @@ outcome:
   sample: accepted
 """
 
-from ..module_utils._list.threads import send_list
+from ..module_utils._list.lists import send_list
 from ..module_utils._task.module import run_module
 from ..module_utils._task.specs import VIRTUAL_MACHINES
 

@@ -28,7 +28,7 @@ options:
     description:
       - Base URL of the Infrastructure Service that the assets are on. A ledger belongs to one service, so another one
         is refused.
-      - A ledger that does not exist yet needs it; otherwise it may be left out.
+      - It may be left out.
       - If not given, E(INFRASTRUCTURE_SERVICES_BASE_URL) is used.
     type: str
   resource:

@@ -13,7 +13,7 @@ module: ledger_info
 short_description: List what the ledger knows, in particular what is in doubt
 description:
   - Lists the entries of the O(ledger), with what was sent for each asset and what came back. Nothing is sent or
-    changed, and a ledger that does not exist counts as empty.
+    changed. A ledger that does not exist is an error.
   - After a crash, O(states=in_doubt) lists the assets that may or may not exist. Settle them with
     M(infrastructure.services.ledger_entry). A request that may still be in flight is not in doubt; RV(in_flight) has
     it.
@@ -36,7 +36,8 @@ options:
   states:
     description:
       - Only entries in one of these states, which RV(entries[].state) explains.
-      - V(in_doubt) means all but V(done), without requests that may still be in flight.
+      - V(in_doubt) means virtual machines in all states but V(done), without requests that may still be in flight. The
+        task of a role may run again.
     type: list
     elements: str
     choices:
@@ -55,7 +56,7 @@ options:
       - A run that was killed (C(kill -9)) has no report; this lists what it had done.
     type: str
   history:
-    description: Whether to include in each entry how each of its attempts ended.
+    description: Whether to include in each entry how each of its attempts began and ended.
     type: bool
   summary:
     description:
@@ -173,12 +174,12 @@ entries:
         - The shell commands that settle an entry in doubt. The first one records the asset, once you have put its id
           and address in place of ID and ADDRESS; the second one removes the entry, so that the next run creates the
           asset.
-        - Empty for a role, whose task may run again, and for a name that cannot be put on a command line.
+        - Empty for a name that cannot be put on a command line.
         - If the URL of the ledger has a password, they take it from the environment variable
           E(INFRASTRUCTURE_SERVICES_LEDGER), which has to be set.
       type: list
       elements: str
-      returned: unless RV(entries[].state=done)
+      returned: for virtual machines in doubt
       sample:
         - >-
           ansible localhost -m infrastructure.services.ledger_entry -a '{"ledger": "/srv/fleet/fleet.db", "resource":
@@ -208,13 +209,13 @@ entries:
       returned: always
       sample: 4711abcdefgh
     history:
-      description: How each attempt ended, oldest first.
+      description: How each attempt began and ended, oldest first.
       type: list
       elements: dict
       returned: when O(history=true)
       contains:
         from_state:
-          description: State before the attempt, V(absent) when there was no entry.
+          description: State before it, V(absent) when there was no entry.
           type: str
           returned: always
           sample: absent
@@ -224,7 +225,7 @@ entries:
           returned: always
           sample: unknown
         at:
-          description: When it ended, in UTC.
+          description: When it began or ended, in UTC.
           type: str
           returned: always
           sample: '2026-01-02T03:04:05Z'
@@ -239,7 +240,7 @@ entries:
           returned: always
           sample: 4711abcdefgh
         outcome:
-          description: The outcome of the task.
+          description: The outcome of the task, empty when it began.
           type: str
           returned: always
           sample: unknown
@@ -272,12 +273,12 @@ ledger:
   type: str
   sample: /srv/fleet/fleet.db
 ledger_id:
-  description: The id of the ledger, which moves and copies keep; null if it does not exist.
+  description: The id of the ledger, which moves and copies keep.
   returned: on success
   type: str
   sample: 6b0f2c1d4e8a4b7f9c3d5e6f7a8b9c0d
 base_url:
-  description: Base URL of the service that the ledger belongs to; null before its first write.
+  description: Base URL of the service that the ledger belongs to.
   returned: on success
   type: str
   sample: https://infrastructure.example.com
@@ -286,13 +287,9 @@ serial:
   returned: on success
   type: int
   sample: 712
-exists:
-  description: Whether there is a ledger. One that does not exist has no entries, and a line on the screen says so.
-  returned: on success
-  type: bool
 file:
   description: The absolute path of the file that was written, or would be in check mode.
-  returned: with O(file), if the ledger exists
+  returned: with O(file)
   type: str
   sample: /srv/fleet/in_doubt.csv
 oldest_in_doubt:

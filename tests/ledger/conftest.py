@@ -11,10 +11,8 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    LedgerAway,
-    Write,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerAway
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
     PostgresDatabase,

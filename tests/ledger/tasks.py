@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
@@ -14,7 +13,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._result im
 from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import (
     VIRTUAL_MACHINES,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     Entry,
-    LedgerError,
 )
 from ledger.entries import execute, put, put_all, states
 from ledger.forked import Process, forking

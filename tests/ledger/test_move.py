@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
     INTENT,
     UNKNOWN,
     Entry,
-    LedgerError,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
     open_database,

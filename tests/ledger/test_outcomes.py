@@ -8,10 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import OUTCOMES
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
+    OUTCOMES,
+    LedgerError,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import carry_out
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    carry_out,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
@@ -23,7 +28,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     STATES,
     UNKNOWN,
     Entry,
-    LedgerError,
     Write,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger

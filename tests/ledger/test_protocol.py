@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+
 import pytest
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     NO_LIMIT,
     Change,
     Entry,
     HistoryRow,
     Key,
-    LedgerError,
     Write,
     is_running,
     stamped,

@@ -14,9 +14,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    LedgerError,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
 from ledger.entries import put, states
 from ledger.tasks import key, list_task
 from ledger.test_postgresql import ENTRY

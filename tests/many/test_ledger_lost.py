@@ -7,10 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerAway
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import postgresql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
-    LedgerAway,
-)
 from many.conftest import run_here
 from support.databases import schema_in
 from support.ledgers import states

@@ -8,7 +8,6 @@ from unittest.mock import patch
 from . import checkout  # noqa: F401  makes the collection importable
 
 # isort: split
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ServicesError,
 )
@@ -18,6 +17,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.module_utils._task import specs, task
+from ansible_collections.infrastructure.services.plugins.module_utils._task.journal import NoLedger
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
@@ -49,14 +50,13 @@ def run_task(
     return run_exactly(resource, given, check_mode, send_once)
 
 
-class Known(task.Unrecorded):
+class Known(NoLedger):
     """Knows an entry of the task; None for none."""
 
     def __init__(self, entry) -> None:
-        super().__init__()
         self.entry = entry
 
-    def plan_all(self, tasks, for_approval=False):
+    def plan_all(self, tasks, check_mode=False):
         return [replace(each, entry=self.entry).planned() for each in tasks]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.common import parameters, warnings
-from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import send_list
+from ansible_collections.infrastructure.services.plugins.module_utils._list.lists import send_list
 from ansible_collections.infrastructure.services.plugins.module_utils._task.module import (
     run_module as run_module_of,
 )

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.client import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
-from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
+from ansible_collections.infrastructure.services.plugins.module_utils._list.lists import (
     carry_out_list,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
+from ansible_collections.infrastructure.services.plugins.module_utils._task.journal import NoLedger
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Context
 from ansible_collections.infrastructure.services.plugins.module_utils._task.validation import (
     validate,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
     Recording,
 )
+
 from support.ledgers import open_at
 
 TOKEN = "token-of-the-tests"
-# Ledgers that threads may still use; Python warns of one that is collected without being closed.
-_LEFT: list[Ledger] = []
 
 
 def run_list(
@@ -56,7 +54,7 @@ def run_list(
         check_mode,
         given.secrets,
         no_log=no_log,
-        watch=lambda *numbers: progress(*numbers) or watch(),
+        why_to_stop=watch,
     )
     opened = []
 
@@ -64,17 +62,13 @@ def run_list(
         if location:
             opened.append(open_at(location, service))
             return Recording(opened[0], given.secrets, "run-of-the-tests", rows, show)
-        return ledger or Unrecorded()
+        return ledger or NoLedger()
 
-    result = None
     try:
         with patch.object(transport, "send_once", send_once):
             plan = approved and {name: Result(body=body) for name, body in approved.items()}
-            result = carry_out_list(given, context, open_ledger, plan)
+            result = carry_out_list(given, context, open_ledger, plan, progress)
     finally:
-        if result and result.is_in_flight:
-            _LEFT.extend(opened)
-        else:
-            for each in opened:
-                each.close()
+        for each in opened:
+            each.close()
     return {"warnings": [], **result.returned(result.done()).as_ansible()}

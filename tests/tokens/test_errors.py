@@ -72,7 +72,7 @@ def test_a_redirect_is_not_followed_with_the_secret(task, status):
 
 # What the endpoint says, including the secret, and what remains of it in the message.
 SAID = {
-    "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line  end"),
+    "control characters": ("red\x1b[31m\r\nline\u2028\u202eend", "red [31m  line \\u202eend"),
     "too long": ("x" * 1001, "invalid_client: (too long to be shown)"),
     "half the secret": ("x" * 990 + "s3cret-of-web", "invalid_client: (too long to be shown)"),
     "the secret": ("not s3cret-of-web", "not ********"),

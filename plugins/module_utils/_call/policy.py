@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import random
 import re
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any, Callable, Generic, Mapping, TypeVar
+from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar
 
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
-from .._http import REQUIRES_CREDENTIALS, Answer, Request, strict_json
+from .._http import REQUIRES_CREDENTIALS, Answer, strict_json
 from .._secrets import for_message, printable
 from .._values import Spec
 
@@ -214,17 +213,13 @@ def read_answer(operation: Operation, answer: Answer) -> AttemptResult[Any]:
 
 
 def failure_text(
-    operation: Operation,
-    request: Request,
-    last: AttemptResult[Any],
-    outcome: str,
-    attempts: int,
+    operation: Operation, url: str, last: AttemptResult[Any], outcome: str, attempts: int
 ) -> str:
     """Return the text of the message: the failure, the known effect, and the next step."""
     times = f" (attempt {attempts})" if attempts > 1 else ""
     status = f"status {last.status}: " if last.status else ""
     reason = f"{status}{last.reason}".rstrip(".")
-    text = f"{request.method} {request.url}{times}: {reason}. {effect_of(operation, outcome)}"
+    text = f"{operation.method} {url}{times}: {reason}. {effect_of(operation, outcome)}"
     ids = [f"{name}: {for_message(last.headers[name])}" for name in _IDS if name in last.headers]
     return f"{text} [{', '.join(ids)}]" if ids else text
 
@@ -251,41 +246,32 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     return max(0.0, (moment.replace(tzinfo=timezone.utc) - now).total_seconds())
 
 
-def retry(
-    attempt: Callable[[], AttemptResult[Value]],
+def next_wait(
     method: str,
+    attempts: Sequence[AttemptResult[Any]],
     retries: int,
-    retry_max_delay: float,
-    sleep: Callable[[float], None] = time.sleep,
-    renew: Callable[[], bool] = lambda: False,
+    longest: float,
+    can_renew: bool,
     fraction: Callable[[], float] = random.random,
-) -> AttemptResult[Value]:
-    """Make attempts until the policy allows no further one; return the result of the last.
+) -> tuple[float | None, str]:
+    """Return the seconds before a further attempt, or None and why not, if that is to be said.
 
-    A wait is a random part (`fraction`, from 0 to 1) of a time that doubles, at most `retry_max_delay`
-    seconds. `renew`: discards the token, returns False if there can be no other.
+    A wait is a random part (`fraction`, from 0 to 1) of a time that doubles, at most `longest`
+    seconds. `can_renew`: whether there can be another token.
     """
-    longest = min(FIRST_DELAY, retry_max_delay)
-    repeated = 0
-    is_renewed = False
-    while True:
-        result = attempt()
-        again = result.event.again(method)
-        if again == NEW_TOKEN and not is_renewed and renew():
-            is_renewed = True
-            sleep(0.0)  # a wait renews the lease
-            continue
-        if again != AGAIN or repeated >= retries:
-            return result
-        repeated += 1
-        wait = retry_after(result.headers.get("Retry-After"))
-        if wait is None:
-            wait = fraction() * longest
-        if wait > retry_max_delay:
-            return replace(
-                result,
-                reason=f"{result.reason}; it asks for a wait of {wait:.15g} seconds, longer than"
-                f" retry_max_delay ({retry_max_delay:g})",
-            )
-        sleep(wait)
-        longest = min(2 * longest, retry_max_delay)
+    *before, last = attempts
+    again = last.event.again(method)
+    if again == NEW_TOKEN:
+        is_first = all(each.event.again(method) != NEW_TOKEN for each in before)
+        return (0.0 if can_renew and is_first else None), ""
+    repeated = sum(each.event.again(method) == AGAIN for each in before)
+    if again != AGAIN or repeated >= retries:
+        return None, ""
+    wait = retry_after(last.headers.get("Retry-After"))
+    if wait is None:
+        wait = fraction() * min(FIRST_DELAY * 2**repeated, longest)
+    if wait > longest:
+        return None, (
+            f"it asks for a wait of {wait:.15g} seconds, longer than retry_max_delay ({longest:g})"
+        )
+    return wait, ""

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 import time
 from base64 import b64encode
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Callable, ContextManager, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
-from .._errors import ServicesError
 from .._http import Answer, Request, strict_json
 from .._secrets import for_message
-from .._version import VERSION
-from .policy import AttemptResult, Event, meaning
+from .policy import AttemptResult, Event, meaning, next_wait
+from .sending import HEADERS, Credentials, Settings, send
 
 # Printable ASCII without spaces: a little more than RFC 6750 section 2.1 allows.
 TOKEN = re.compile(r"[!-~]+")
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
-# Of every request.
-HEADERS = {
-    "Accept": "application/json",
-    "Accept-Encoding": "identity",
-    "User-Agent": f"infrastructure.services/{VERSION}",
-}
+_LOOK = 0.1  # seconds between two looks at what another process fetches
 _ADVICE = "check auth_url, client_id, client_secret, client_authentication, scopes, auth_parameters"
 
 
@@ -43,71 +36,140 @@ class Token(NamedTuple):
     scope: str | None = None
 
 
-class Credentials(NamedTuple):
-    """Everything that goes into a token request, and identifies the token."""
-
-    auth_url: str
-    client_id: str | None
-    client_secret: str | None
-    client_authentication: str
-    scopes: list[str]
-    parameters: dict[str, str]
-
-
 class Memory:
-    """Values by name, shared by the threads of a process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._values: dict[str, Any] = {}
-
-    def alone(self, name: str) -> ContextManager[object]:
-        """Return a context manager that is an exclusive lock for this name."""
-        return self._lock
+    """Values by name, and a lock for each name, of this process."""
 
     def read(self, name: str) -> Any:
         """Return the value that was written last under this name, None if there is none."""
-        return self._values.get(name)
+        return vars(self).get(name)
 
     def write(self, name: str, value: Any) -> None:
         """Write a value."""
-        self._values[name] = value
+        vars(self)[name] = value
+
+    def try_lock(self, name: str) -> bool:
+        """Take the lock of a name unless another process has it; return whether it was taken."""
+        return True
+
+    def unlock(self, name: str) -> None:
+        """Give a lock back."""
 
 
-def shared_token(credentials: Credentials, fetch: Callable[[], Token], memory: Memory) -> str:
-    """Return a token that can still be used; raise any error of `fetch`.
+class Tokens:
+    """The token of a task: given, fetched here, or by another process of the run.
 
-    One holder of the memory fetches it for all, while the others wait, until it expires or is
-    discarded. Those that waited share a failure, so that a hundred hosts do not try a dead endpoint
-    one by one.
+    One holder of the memory's lock fetches it for all, until it expires or is discarded. Those that
+    wait for it share a failure, so that a hundred hosts do not try a dead endpoint one by one. A
+    token request follows the policy of a PUT, because a second token does no harm.
     """
-    name = _name_of(credentials)
-    asked_at = time.time()
-    with memory.alone(name):
+
+    def __init__(self, settings: Settings, memory: Memory, mask: Callable[[str], None]) -> None:
+        """`mask`: masks a token in all that is shown."""
+        self.value = settings.access_token or ""  # '' while there is none
+        self.error = ""  # why there can be none
+        self.warnings: list[str] = []
+        self._settings = settings
+        self._memory = memory
+        self._mask = mask
+        self._name = sha256(repr(settings.credentials).encode()).hexdigest()
+        self._asked_at = time.time()
+        self._attempts: list[AttemptResult[Token]] = []
+        self._is_fetching = False  # whether this process has the lock
+        self._due = 0.0  # when the next attempt is made, by the clock of the loop
+        self._own: dict[str, Any] = {}  # as the memory has it, unless that has no room
+
+    def is_ready(self, now: float, start: Callable[[], None]) -> bool:
+        """Return whether there is a token; start to fetch one, unless somebody does."""
+        if not self._settings.credentials:
+            return True
+        if not self._is_fetching:
+            if self._look():
+                return bool(self.value)
+            if not self._memory.try_lock(self._name):
+                return False
+            self._is_fetching = True
+            if self._look():  # another process has just fetched it
+                self._end()
+                return bool(self.value)
+        if now >= self._due:
+            self._due = math.inf
+            start()
+        return False
+
+    def _look(self) -> bool:
+        """Read what the processes of the run know; return whether that is a token or a failure."""
         # A token as a dict, or `error` and `failed_at`.
-        known: Mapping[str, Any] = memory.read(name) or {}
-        if known.get("failed_at", 0) >= asked_at:
-            raise ServicesError(known["error"])
-        if known.get("use_until", 0) <= time.time():
-            try:
-                known = fetch()._asdict()
-            except ServicesError as error:
-                memory.write(name, {"error": error.msg, "failed_at": time.time()})
-                raise
-            memory.write(name, known)
-        return str(known["value"])
+        known: Mapping[str, Any] = self._memory.read(self._name) or self._own
+        if known.get("failed_at", 0) >= self._asked_at:
+            self.error = known["error"]
+        is_usable = known.get("use_until", 0) > time.time()
+        self.value = str(known["value"]) if is_usable else ""
+        self._mask(self.value)
+        return bool(self.value or self.error)
 
+    def seconds_left(self, now: float) -> float:
+        """Return the seconds until an attempt is due, or until it is worth a look at the others."""
+        return max(0.0, self._due - now) if self._is_fetching else _LOOK
 
-def discard_token(credentials: Credentials, refused: str, memory: Memory) -> None:
-    """Discard the refused token, unless there is a newer one."""
-    name = _name_of(credentials)
-    with memory.alone(name):
-        if (memory.read(name) or {}).get("value") == refused:
-            memory.write(name, {})
+    def fetch(self) -> AttemptResult[Token]:
+        """Make one attempt, in a thread of its own."""
+        settings, credentials = self._settings, self._settings.credentials
+        try:
+            request = build_token_request(credentials) if credentials else Request("", "", {}, b"")
+            return send(settings.connection, request, settings.timeout, read_token)
+        except BaseException as error:  # noqa: BLE001 (the loop waits for an answer)
+            return AttemptResult(Event.UNCLEAR, f"an unexpected {type(error).__name__}")
 
+    def take(self, answer: AttemptResult[Token], now: float, is_over: bool) -> None:
+        """Take the answer to an attempt; `is_over`: whether there is no further one."""
+        settings = self._settings
+        self._attempts.append(answer)
+        wait, why = next_wait(
+            "PUT", self._attempts, settings.retries, settings.retry_max_delay, can_renew=False
+        )
+        if answer.value is None and wait is not None and not is_over:
+            self._due = now + wait
+            return
+        if answer.value is None:
+            endpoint = (
+                settings.credentials.auth_url.partition("?")[0] if settings.credentials else ""
+            )
+            reason = "; ".join(filter(None, [answer.reason, why]))
+            error = f"no access token from {endpoint} (auth_url): {reason}"
+            self._own = {"error": error, "failed_at": time.time()}
+        else:
+            self._own = answer.value._asdict()
+            self._warn_of_less(answer.value.scope)
+        self._memory.write(self._name, self._own)
+        self._end()
 
-def _name_of(credentials: Credentials) -> str:
-    return sha256(repr(credentials).encode()).hexdigest()
+    def _end(self) -> None:
+        """Let the other processes fetch."""
+        self._memory.unlock(self._name)
+        self._is_fetching, self._attempts, self._due = False, [], 0.0
+
+    def _warn_of_less(self, scope: str | None) -> None:
+        """Warn of a token with fewer scopes than were asked for."""
+        credentials = self._settings.credentials
+        asked = {*" ".join(credentials.scopes if credentials else []).split()}
+        missing = set() if scope is None else asked.difference(scope.split())
+        if missing:
+            self.warnings.append(
+                "The token endpoint granted less than was asked for (scopes):"
+                f" {', '.join(sorted(missing))} is missing, so the service may refuse the"
+                " operation. Allow it for the client, or ask for less."
+            )
+
+    def discard(self, refused: str) -> None:
+        """Discard a token that the service refused, unless there is a newer one."""
+        if (self._memory.read(self._name) or self._own).get("value") == refused:
+            self._own = {}
+            self._memory.write(self._name, {})
+
+    def close(self) -> None:
+        """Let others fetch; an attempt that is in flight is left alone."""
+        if self._is_fetching:
+            self._end()
 
 
 def build_token_request(credentials: Credentials) -> Request:

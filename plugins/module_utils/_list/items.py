@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from .._call.client import Settings
+from .._call.sending import Settings
 from .._errors import MAX_FAULTS, InvalidInput, ServicesError, listing, quantity
-from .._resources.planning import Task
+from .._resources.planning import ADOPT, SEND, Task
 from .._result import Result
 from .._secrets import for_message, printable
 from .._task.specs import ModuleSpec
@@ -47,8 +47,8 @@ def require_plans(spec: ModuleSpec, tasks: list[Task]) -> None:
     """Raise InvalidInput with the faults of all items that have no plan because of their options."""
     faults = Faults(spec)
     for number, task in enumerate(tasks):
-        if isinstance(task.error, InvalidInput):
-            faults.add(number, {spec.key: task.key}, task.error.msg)
+        if isinstance(task.plan.error, InvalidInput):
+            faults.add(number, {spec.key: task.key}, task.plan.error.msg)
     faults.raise_if_any()
 
 
@@ -59,7 +59,7 @@ def require_approved(tasks: list[Task], approved: Mapping[str, Result]) -> None:
     """
     faults = []
     for task in tasks:
-        if not task.plan or task.plan.settled:
+        if task.plan.action not in (SEND, ADOPT):
             continue
         why = "the plan does not send it"
         if task.key in approved:

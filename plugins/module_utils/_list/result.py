@@ -48,7 +48,6 @@ class ListResult:
     reason: str = ""  # why the list stopped
     # Names that are recorded but not listed, None if the ledger was not read.
     not_listed: list[str] | None = None
-    is_in_flight: bool = False  # whether threads are left that may still be sending
     failure: str = ""  # why the list fails whatever its items did
 
     def done(self, next_step: str = _RESULTS_SAY) -> Result:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple, Sequence
 
-from .._call.client import NO_END, Client, Lease, Settings
 from .._call.policy import Operation
+from .._call.sending import Settings
 from .._errors import InvalidInput, Message, ServicesError
 from .._result import Result
 from .._secrets import without_placeholders
@@ -87,23 +87,31 @@ class Entry(NamedTuple):
 NOTHING = Entry("", {}, {})
 
 
+# What a plan does: send the request; nothing, since the asset is recorded so, or differs and cannot
+# be changed; record an asset that exists; fail, with an error that says why.
+SEND, KEEP, DIFFERS, ADOPT, REFUSE = "send", "keep", "differs", "adopt", "refuse"
+
+
 @dataclass(frozen=True)
 class Plan:
-    """The effect of a task, computed without contacting the service."""
+    """What a task found, and what it will do, computed without contacting the service."""
 
+    action: str
     body: Asset
     known: Asset  # the asset as it is now, as far as known; {}: nothing is known
-    settled: bool = False  # whether there is nothing to send
+    path_id: str = ""  # the id in the path of the request
     changes: tuple[Difference, ...] = ()  # of the known or recorded fields
     # The fields of a recorded asset that are asked for, and were not when it was created.
     never_sent: tuple[str, ...] = ()
-    adopted: Entry | None = None  # what is recorded instead of sending the body
+    adopted: Entry | None = None  # what is recorded to adopt an asset
+    error: ServicesError | None = None  # why it is refused
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """The fields of a settled asset that differ from the recorded ones, with both values."""
+        """The fields of a recorded asset that differ from the wanted ones, with both values."""
         template = "{wanted} asked for, {found} recorded"
-        return tuple(change.describe(template) for change in self.changes) if self.settled else ()
+        changes = self.changes if self.action == DIFFERS else ()
+        return tuple(change.describe(template) for change in changes)
 
     def unsent(self) -> list[Difference]:
         """Return the fields of the known asset that are not sent, without masked and empty ones.
@@ -121,13 +129,16 @@ class Plan:
 
     def details(self, operation: Operation) -> dict[str, Any]:
         """Return what people read of a plan: a word for it, changes, body, known fields not sent."""
-        if self.adopted:
-            return {"plan": "adopt", "body": self.body}
+        if self.action == ADOPT:
+            return {"plan": ADOPT, "body": self.body}
         changes = tuple(change.named("new", "old") for change in self.changes)
-        if self.settled:
-            return {"plan": "differs" if self.differs else "keep", "changes": changes}
+        if self.action != SEND:
+            return {"plan": self.action, "changes": changes}
         unsent = tuple({"name": known.field, "value": known.wanted} for known in self.unsent())
         return {"plan": operation.word, "changes": changes, "unsent": unsent, "body": self.body}
+
+
+NOT_PLANNED = Plan(REFUSE, {}, {}, error=ServicesError("there is no plan"))
 
 
 class AssetOperation(Operation):
@@ -162,8 +173,7 @@ class Task:
     fails_on_difference: bool = False
     id: str | None = None  # of an asset that exists, if the user gives it
     entry: Entry | None = None  # as it was read
-    plan: Plan | None = None
-    error: ServicesError | None = None  # instead of a plan
+    plan: Plan = NOT_PLANNED
     # The number of the asset's last row in the history of the ledger; None if it was not read.
     last_row: int | None = None
 
@@ -177,13 +187,11 @@ class Task:
         try:
             return replace(self, plan=self.operation.plan(self))
         except InvalidInput as error:
-            return replace(self, error=error)
+            return self.refused(error)
 
-    def required_plan(self) -> Plan:
-        """Return the plan; raise the error if there is none."""
-        if self.plan is None:
-            raise self.error or ServicesError("there is no plan")
-        return self.plan
+    def refused(self, error: ServicesError) -> Task:
+        """Return the task with a plan that fails."""
+        return replace(self, plan=Plan(REFUSE, {}, {}, error=error))
 
 
 def require_usable(params: Params, options: Iterable[str]) -> None:
@@ -205,44 +213,68 @@ def attributes_to_send(params: Params, typed: Spec) -> Asset:
     return pruned
 
 
-def apply_plan(task: Task, client: Client, lease: Lease = NO_END) -> Result:
-    """Apply the plan of a task and return the result; raise ServicesError.
-
-    `lease`: until when its request may be sent.
-    """
-    operation, plan = task.operation, task.required_plan()
+def keep(task: Task, check_mode: bool) -> Result:
+    """Return the result of a task whose asset is recorded, or will be; raise its error."""
+    plan = task.plan
+    if plan.error:
+        raise plan.error
+    warnings = _about(_DIFFERS, plan.differs)
     about: dict[str, Any] = {"request_attempts": 0, "differs": plan.differs}
-    if not plan.adopted:
-        request = client.build_request(task.id or plan.known.get("id", ""), plan.body or None)
-    if client.context.check_mode:
-        about.update(plan.details(operation))
+    if check_mode:
+        about.update(plan.details(task.operation))
+    if plan.differs and task.fails_on_difference:
+        text = _FAILS.format(*warnings)
+        raise ServicesError(Message(text, task.asset), asset=plan.known, **about)
+    changed = plan.action == ADOPT
+    before = {} if changed else plan.known
+    result = _result(task, plan.known, before, plan.known, warnings, changed=changed, **about)
+    # The same for all assets of a list, which so has it once.
+    new = [Message(_NEVER_SENT.format(field)) for field in dict.fromkeys(plan.never_sent)]
+    return result.but(warnings=(*result.warnings, *new))
+
+
+def predict(task: Task) -> Result:
+    """Return the result of a request that check mode does not send."""
+    plan = task.plan
+    sent = {task.operation.resource.key: task.key, **plan.body}
+    asset, after = _predicted(task.operation, plan.known, sent)
+    warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
+    about = {"request_attempts": 0, **plan.details(task.operation)}
+    return _result(task, asset, plan.known, after, warnings, **about)
+
+
+def compare(task: Task, asset: Asset) -> Result:
+    """Return the result of a request by which the service has answered with this asset."""
+    plan = task.plan
     # The answer to an update certainly has the id of the asset, which its body lacks.
-    sent = {operation.resource.key: task.key, **plan.body}
-    if plan.settled or plan.adopted:
-        asset = after = plan.known
-        warnings = _about(_DIFFERS, plan.differs)
-        if warnings and task.fails_on_difference:
-            raise ServicesError(Message(_FAILS.format(*warnings), task.asset), asset=asset, **about)
-    elif client.context.check_mode:
-        asset, after = _predicted(operation, plan.known, sent)
-        warnings = _about(_KNOWN, (known.field for known in plan.unsent()))
-    else:
-        asset, details = client.call(request, lease)
-        after, lost = asset, _lost(plan, asset)
-        warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
-        warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
-        about.update(details, lost=tuple(field.named("known", "now") for field in lost))
-    warnings += _about(_NOT_KNOWN, _not_known(operation, plan, sent, after))
+    sent = {task.operation.resource.key: task.key, **plan.body}
+    lost = _lost(plan, asset)
+    warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
+    warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
+    told = tuple(field.named("known", "now") for field in lost)
+    return _result(task, asset, plan.known, asset, warnings, lost=told)
+
+
+def _result(
+    task: Task,
+    asset: Asset,
+    before: Asset,
+    after: Asset,
+    warnings: list[str],
+    changed: bool = True,
+    **about: Any,
+) -> Result:
+    """Return the result of a task; `before`, `after`: what is known of its asset."""
+    operation = task.operation
+    if changed and task.plan.action == SEND:
+        sent = {operation.resource.key: task.key, **task.plan.body}
+        warnings = [*warnings, *_about(_NOT_KNOWN, _not_known(operation, task.plan, sent, after))]
     return Result(
-        changed=not plan.settled,
+        changed=changed,
         asset=asset,
-        # The same for all assets of a list, which so has it once.
-        warnings=(
-            *(Message(text, task.asset) for text in warnings),
-            *(Message(_NEVER_SENT.format(field)) for field in dict.fromkeys(plan.never_sent)),
-        ),
+        warnings=tuple(Message(text, task.asset) for text in warnings),
         ansible_facts={operation.resource.name: asset},
-        diff=_diff({} if plan.adopted else plan.known, after, task.asset),
+        diff=_diff(before, after, task.asset),
         **about,
     )
 

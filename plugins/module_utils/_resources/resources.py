@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .._call.client import Settings
 from .._call.policy import Resource
+from .._call.sending import Settings
 from .._errors import InvalidInput
 from .._secrets import holds_placeholder, without_placeholders
 from .._values import (
@@ -32,8 +32,11 @@ from .._values import (
 )
 from .names import id_of, require_name, require_names
 from .planning import (
+    DIFFERS,
     DONE,
     ENVELOPE,
+    KEEP,
+    SEND,
     AssetOperation,
     Constraints,
     Plan,
@@ -79,7 +82,7 @@ class Creation(AssetOperation):
         if recorded is None and task.id is not None:
             raise InvalidInput("id", "needs a ledger, which records the machine: set ledger")
         if recorded is None:
-            return Plan(task.body, {})
+            return Plan(SEND, task.body, {})
         known = id_of(recorded.asset)
         if task.id not in (None, known):
             raise InvalidInput(
@@ -94,11 +97,12 @@ class Creation(AssetOperation):
         # Of an adopted one only some fields may be known.
         not_known = (ABSENT,) if recorded.sent else (ABSENT, None)
         new = [change.path for change in found if recorded.sent and change.found is ABSENT]
+        changes = tuple(change for change in found if change.found not in not_known)
         return Plan(
+            DIFFERS if changes else KEEP,
             task.body,
             recorded.asset,
-            settled=True,
-            changes=tuple(change for change in found if change.found not in not_known),
+            changes=changes,
             never_sent=tuple(dotted(key for key in path if isinstance(key, str)) for path in new),
         )
 
@@ -168,8 +172,8 @@ class Update(AssetOperation):
         attributes = known.get("attributes") or {}
         compared = without_placeholders({**known, "attributes": attributes})
         if known and is_certain and not differences(task.body, compared):
-            return Plan(body, known, settled=True)
-        return Plan(body, known, changes=tuple(differences(body, compared)))
+            return Plan(KEEP, body, known)
+        return Plan(SEND, body, known, task.key, tuple(differences(body, compared)))
 
 
 VIRTUAL_MACHINE = Resource(

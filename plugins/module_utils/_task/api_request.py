@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlencode
 
-from .._call.client import Client, Context
+from .._call.attempt import Call
 from .._call.policy import READS, SAFE_TO_REPEAT, Operation, Resource
 from .._errors import InvalidInput
 from .._http import Answer
 from .._http.strict_json import InvalidJSON, decode_any
+from .._http.transport import require_usable as require_usable_connection
 from .._http.urls import API
-from .._resources.planning import require_usable
+from .._resources.planning import SEND, AssetOperation, Plan, Task, require_usable
 from .._resources.resources import OPERATIONS
 from .._result import Result
 from .._values import DICT, TEXT, Params, Type, encode, text
+from .journal import NoLedger
+from .loop import Job
 from .options import settings_from
 from .specs import ModuleSpec
-from .task import result_of
+from .task import Context, Limits, begun, run_loop
 from .validation import Options
+from .work import Work
 
 # RFC 3986 section 3.3.
 _PATH = re.compile(rf"{API}/([\w.~!$&'()*+,;=:@/-]|%[\da-fA-F]{{2}})*", re.ASCII)
@@ -119,19 +123,22 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
     reads = operation.method in READS
     is_predicted = context.check_mode and not reads
+    settings = settings_from(params, is_predicted)
     title = operation.resource.label(operation.path)
-    client = Client(operation, title, settings_from(params, is_predicted), context)
-    request = client.build_request("", params["body"], query)
+    call = Call(operation, title, settings, "", params["body"], query, context.require_reader)
 
-    def act() -> Result:
-        if is_predicted:
-            return Result(changed=True, more={"json": None})
-        client.ready()
-        value, details = client.call(request)
-        return Result(changed=True, more={"json": value}, **details)
+    def succeed(value: Any) -> Result:
+        return Result(changed=not reads, more={"json": value})
 
-    result = result_of(act, client)
-    return result.but(changed=result.changed and not reads)
+    if is_predicted:
+        result = succeed(None).but(request=call.info, request_attempts=0)
+        return context.secrets.scrub(result)
+    asset_operation = cast(AssetOperation, operation)  # which plans nothing here
+    task = Task(asset_operation, settings, operation.path, {}, plan=Plan(SEND, {}, {}))
+    require_usable_connection(settings.connection, settings.base_url)
+    job = Job(Work(call, task, succeed, context.secrets))
+    loop = run_loop([job], settings, context, NoLedger(), Limits(), [])
+    return begun(job.result or Result(skipped=True), loop.reason, task, context)
 
 
 def _require_no_module(operation: Operation) -> None:

@@ -11,12 +11,13 @@ from typing import Any, Callable, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .._call.client import Context
 from .._errors import NOT_SENT, InvalidInput, ServicesError
 from .._result import Result
+from .journal import NoLedger
 from .options import NO_LEDGER
+from .signals import Interrupted, Signals, deferred
 from .specs import ModuleSpec
-from .task import Interrupted, Signals, Unrecorded, carry_out, deferred
+from .task import Context, carry_out
 from .validation import Options, validate
 
 # How the names of additional parameters of Ansible begin.
@@ -55,11 +56,11 @@ class ServicesModule(AnsibleModule):
         AnsibleModule.fail_json(self, msg, **known)
 
 
-Work = Callable[[Options, Context, Callable[[str], Unrecorded]], Result]
+Work = Callable[[Options, Context, Callable[[str], NoLedger]], Result]
 
 
 def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
-    """Run the module and exit; `work`: that of a list is in `_list/threads`."""
+    """Run the module and exit; `work`: that of a list is in `_list/lists`."""
     module = ServicesModule(spec)
     options = module.options
     try:
@@ -71,10 +72,9 @@ def run_module(spec: ModuleSpec, work: Work = carry_out) -> None:
                 module.check_mode,
                 options.secrets,
                 module.no_log,
-                interruptible=signals.raised,
-                watch=lambda *_progress: _why_to_stop(signals),
+                why_to_stop=lambda: _why_to_stop(signals),
             )
-            result = work(options, context, lambda _service: Unrecorded())
+            result = work(options, context, lambda _service: NoLedger())
     except ServicesError as error:
         result = options.failed(error)
     except Interrupted as error:

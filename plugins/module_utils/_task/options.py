@@ -10,8 +10,8 @@ import os
 import re
 from typing import Any, Iterator
 
-from .._call.client import Settings
-from .._call.tokens import TOKEN, Credentials
+from .._call.sending import Credentials, Settings
+from .._call.tokens import TOKEN
 from .._errors import InvalidInput
 from .._http.transport import ConnectionSettings
 from .._http.urls import checked_url, proxies_in_environment, service_url

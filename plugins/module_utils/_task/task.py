@@ -2,240 +2,203 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The way of every task from its options to its result: `carry_out`.
+"""The way of every task from its options to its result; a task for one asset is a list of one.
 
-A task is a list of one: a list adds threads, limits and a gate (`_list/threads`), the controller
-adds the ledger (`_ledger/recording`).
+tasks = [operation.task(options, settings)]
+planned = ledger.plan_all(tasks)  # waits for leases, then one read for all
+results = what is kept, refused, or predicted by check mode
+Loop(jobs).run()  # what is sent or adopted
+and again for the assets that another task began meanwhile, planned anew
 """
 
 from __future__ import annotations
 
-import gc
-import os
-import signal
-from contextlib import contextmanager
+import math
+from dataclasses import dataclass, field
 from functools import partial
-from types import FrameType
-from typing import Any, Callable, Iterator
+from typing import Callable
 
-from .._call.client import MARGIN, NO_END, Client, Context, Lease
-from .._call.policy import Operation, effect_of
-from .._errors import (
-    NOT_SENT,
-    REJECTED,
-    InvalidInput,
-    Message,
-    Overtaken,
-    ServicesError,
-)
-from .._resources.planning import Task, apply_plan
+from .._call.attempt import Call
+from .._call.policy import effect_of
+from .._call.sending import Settings
+from .._call.tokens import Memory, Tokens
+from .._errors import NOT_SENT, InvalidInput, Message, ServicesError
+from .._http.transport import require_usable
+from .._resources.planning import ADOPT, SEND, Task, compare, keep, predict
 from .._result import Result
+from .._secrets import Secrets
+from .journal import NoLedger
+from .loop import Job, Loop
 from .options import settings_from
+from .signals import Interrupted
 from .validation import Options
+from .width import Width
+from .work import Work
 
-GRACE = 10.0  # seconds for requests in flight after a signal
-_MOST_PLANS = 100  # of a task that others overtake each time
-_PAUSE = 0.1  # seconds between them
-# The last one is of the keyword `timeout`.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-_UNCHECKED = (
-    "validate_certs is false: anyone between here and the service can"
-    " read the token and change what is sent."
+_MOST_ROUNDS = 100  # of plans, for an asset that others begin each time
+_OVERTAKEN = (
+    "its entry changed after it was planned, so nothing was sent. An approved plan is good for one"
+    " effect on each asset: make a new plan (--check) and have it approved. Without an approved"
+    " plan, another task began to work on it: run it again later."
 )
 
 
-class Unrecorded:
-    """What a ledger does for tasks, without one; every method raises ServicesError."""
+@dataclass(frozen=True)
+class Context:
+    """How a task runs, and what differs between a worker and a target."""
 
-    def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
-        """Wait for other tasks, and return these with their plans, or the errors that forbid them."""
-        return [task.planned() for task in tasks]
-
-    def gone_back(self, tasks: list[Task]) -> str:
-        """Return why none of these planned tasks may be sent, '' if they may."""
-        return ""
-
-    def adopt(self, task: Task, result: Result) -> Result:
-        """Record an asset that exists, and return the result; raise Overtaken if another task did."""
-        return result
-
-    def begin(self, task: Task, seconds: float) -> Lease:
-        """Record the intent with a lease of some seconds; raise Overtaken if another task did."""
-        return NO_END
-
-    def finish(self, intent: Any, result: Result) -> Result:
-        """Record how a task ended and return its result, with the next step if it is in doubt.
-
-        `intent`: what `begin` has returned.
-        """
-        return result
-
-    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
-        """Return the result, with how to settle a creation whose entry is now in this state."""
-        return result
-
-    def not_listed(self, tasks: list[Task]) -> list[str] | None:
-        """Return the names that are recorded but not in the list, None without a ledger."""
-        return None
+    check_mode: bool
+    secrets: Secrets  # including the fetched tokens
+    no_log: bool = False
+    memory: Memory = field(default_factory=Memory)  # of tokens
+    # Raises ServicesError if nobody reads the result any more, so that nothing is sent.
+    require_reader: Callable[[], None] = lambda: None
+    # Returns why the task has to end now, '' to go on.
+    why_to_stop: Callable[[], str] = lambda: ""
 
 
-class Sender:
-    """Sends the request of one planned task."""
+@dataclass
+class Limits:
+    """What bounds the tasks of a list; one task has no bounds but the reasons to stop."""
 
-    def __init__(self, task: Task, context: Context) -> None:
-        self.task = task
-        self._context = context
-        self._client = Client(task.operation, task.asset, task.settings, context)
-
-    def ready(self) -> bool:
-        """Prepare all that may take time; return False if the request cannot be sent."""
-        with self._context.interruptible():
-            return self._context.check_mode or self._client.ready()
-
-    def send(self, lease: Lease = NO_END) -> Result:
-        """Apply the plan and return the result as users see it, also of an error or interrupt."""
-        return result_of(partial(apply_plan, self.task, self._client, lease), self._client)
+    most: int = 1  # requests at once
+    longest_wait: float = math.inf  # of a Retry-After, in seconds
+    # Gets the results so far, how many requests are in flight, and whether the list only waits for
+    # these; returns why to stop, '' to go on.
+    watch: Callable[[list[Result], int, bool], str] = lambda _ended, _in_flight, _is_ending: ""
+    rounds: int = _MOST_ROUNDS
 
 
-def result_of(act: Callable[[], Result], client: Client) -> Result:
-    """Return the result of an act as users see it, also of an error or interrupt.
+@dataclass
+class Done:
+    """The results of tasks, by name or id; of those that were not started, why they were not."""
 
-    `act`: may send one request by the client.
-    """
-    context = client.context
-    result: Result | None = None
-    try:
-        with context.interruptible():
-            result = act()
-    except ServicesError as error:
-        result = Result.of_error(error)
-    except (Interrupted, MemoryError) as error:
-        why = str(error) or type(error).__name__
-        result = result or interrupted(client.operation, client.asset, client.outcome, why)
-    unchecked = [] if client.settings.connection.validate_certs else [_UNCHECKED]
-    said = map(Message, (*unchecked, *client.warnings))
-    result = result.but(warnings=(*said, *result.warnings))
-    if client.shown:
-        result = result.but(request=client.shown, request_attempts=client.attempts)
-    if result.outcome == REJECTED:
-        result = result.but(body=client.shown["body"])
-    return context.secrets.scrub(result)
+    results: dict[str, Result]
+    ended: list[Result] = field(default_factory=list)  # of requests, in the order of their ends
+    reason: str = ""
 
 
 def carry_out(
     options: Options,
     context: Context,
-    open_ledger: Callable[[str], Unrecorded] = lambda _service: Unrecorded(),
+    open_ledger: Callable[[str], NoLedger] = lambda _service: NoLedger(),
 ) -> Result:
     """Return the result of the task that options ask for; raise ServicesError before it is sent.
 
-    `open_ledger`: gets the URL of the service. A list is carried out in the same way
-    (`carry_out_list`).
+    `open_ledger`: gets the URL of the service.
     """
     settings = settings_from(options.valid(), context.check_mode)
     task = options.spec.sent.task(options.params, settings)
     ledger = open_ledger(settings.base_url)
-    overtaken = Overtaken("")
-    for _plan in range(_MOST_PLANS):
-        (planned,) = ledger.plan_all([task], for_approval=context.check_mode)
-        refused = ledger.gone_back([planned])
-        if refused and not context.check_mode:
-            raise InvalidInput("ledger", refused)
-        try:
-            result = perform(planned, context, ledger)
-        except Overtaken as error:
-            overtaken = error
-            context.wait(_PAUSE)
-        else:
-            return result.but(failed=True, msg=Message(refused)) if refused else result
-    raise overtaken
+    planned = ledger.plan_all([task], context.check_mode)
+    if isinstance(planned[0].plan.error, InvalidInput):
+        raise planned[0].plan.error
+    refused = ledger.gone_back(planned)
+    if refused and not context.check_mode:
+        raise InvalidInput("ledger", refused)
+    done = carry_out_all(planned, context, ledger, Limits())
+    result = begun(done.results[task.key], done.reason, task, context)
+    return result.but(failed=True, msg=Message(refused)) if refused else result
 
 
-def perform(task: Task, context: Context, ledger: Unrecorded) -> Result:
-    """Do a planned task and return its result; raise ServicesError before it is sent."""
-    plan = task.required_plan()
-    sending = Sender(task, context)
-    if plan.settled or plan.adopted or context.check_mode:
-        result = sending.send()
-        if plan.adopted and not (context.check_mode or result.failed):
-            return ledger.adopt(task, result)
+def begun(result: Result, reason: str, task: Task, context: Context) -> Result:
+    """Return the result of one task, which fails if it was not started."""
+    if not result.skipped:
         return result
-    if not sending.ready():  # the token, before the intent
-        return sending.send()
-    intent = ledger.begin(task, task.settings.timeout + MARGIN)
-    return ledger.finish(intent, sending.send(intent))
+    text = f"{reason}. {effect_of(task.operation, NOT_SENT)}"
+    return context.secrets.scrub(Result.of_error(ServicesError(Message(text, task.asset))))
 
 
-def interrupted(operation: Operation, asset: str, outcome: str, why: str) -> Result:
-    """Return the result of a task that was interrupted from outside."""
-    text = f"the task was interrupted ({why}). {effect_of(operation, outcome)}"
-    return Result.of_error(ServicesError(Message(text, asset), outcome))
-
-
-class Interrupted(BaseException):
-    """A signal, or the keyword `timeout`, interrupted the task."""
-
-    def failure(self) -> ServicesError:
-        """Return the failure of a task that had not sent anything."""
-        msg = f"The task was interrupted ({self}) before it sent anything. Run it again."
-        return ServicesError(msg, NOT_SENT)
-
-
-class Signals:
-    """The signals that came within `deferred`."""
-
-    def __init__(self) -> None:
-        self.caught: list[int] = []  # those that terminate a process
-        self.why = ""  # why the task has to end, '' if it does not have to
-        self._raises = False
-
-    def terminate(self) -> None:
-        """Terminate the process by the signal that came to do so."""
-        os.kill(os.getpid(), self.caught[0])
-
-    def note(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: remember it, and raise within `raised`."""
-        why = "the keyword timeout expired"
-        if number != signal.SIGALRM:
-            self.caught.append(number)
-            why = f"signal {signal.Signals(number).name}"
-        self.why = self.why or why
-        self._raise()
-
-    def _raise(self) -> None:
-        if self._raises and self.why:
-            self._raises = False
-            raise Interrupted(self.why)
-
-    @contextmanager
-    def raised(self) -> Iterator[None]:
-        """Raise Interrupted within the context, once; also for an earlier signal.
-
-        Everywhere else a task goes on: a write to the ledger that is cut off could not be reported
-        truthfully. No garbage is collected meanwhile: Python drops what a handler raises in a
-        finalizer, and ansible-core has such.
-        """
-        is_collecting = gc.isenabled()
+def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Done:
+    """Return the results of planned tasks, in their order."""
+    done = Done({task.key: Result(skipped=True) for task in tasks})
+    left = tasks
+    for number in range(limits.rounds):
         try:
-            gc.disable()
-            self._raises = True
-            self._raise()
-            yield
-        finally:
-            self._raises = False
-            if is_collecting:
-                gc.enable()
+            planned = left if number == 0 else ledger.plan_all(left)
+        except (ServicesError, Interrupted) as why:  # some may have been sent
+            done.reason = str(why)
+            return done
+        to_send = []
+        for task in planned:
+            if task.plan.action in (SEND, ADOPT) and not context.check_mode:
+                to_send.append(task)
+            else:
+                done.results[task.key] = result_without_request(task, context)
+        left = _send(to_send, context, ledger, limits, done)
+        if not left or done.reason:
+            break
+    for task in left:
+        error = ServicesError(Message(_OVERTAKEN, task.asset))
+        done.results[task.key] = Result.of_error(error)
+    return done
 
 
-@contextmanager
-def deferred() -> Iterator[Signals]:
-    """Defer the signals that terminate a process or a task."""
-    signals = Signals()
-    # Under nohup, SIGHUP has no effect.
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, signals.note) for number in heeded}
+def result_without_request(task: Task, context: Context) -> Result:
+    """Return the result of a task that sends nothing, also of one that fails."""
     try:
-        yield signals
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        is_predicted = context.check_mode and task.plan.action == SEND
+        result = predict(task) if is_predicted else keep(task, context.check_mode)
+        if is_predicted:
+            result = result.but(request=call_of(task, context).info)
+    except ServicesError as error:
+        result = Result.of_error(error)
+    result = context.secrets.scrub(result)
+    return result.but(last_row=task.last_row) if context.check_mode else result
+
+
+def _send(
+    tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits, done: Done
+) -> list[Task]:
+    """Send or adopt tasks, and add their results; return those that others began meanwhile."""
+    if not tasks:
+        return []
+    settings = tasks[0].settings
+    if any(task.plan.action == SEND for task in tasks):
+        require_usable(settings.connection, settings.base_url)  # for all of them at once
+    jobs = [Job(work_of(task, context)) for task in tasks]
+    loop = run_loop(jobs, settings, context, ledger, limits, done.ended)
+    done.reason = loop.reason
+    for job in jobs:
+        if job.result is not None:
+            done.results[job.work.task.key] = job.result
+    return [job.work.task for job in jobs if job.is_overtaken]
+
+
+def run_loop(
+    jobs: list[Job],
+    settings: Settings,
+    context: Context,
+    ledger: NoLedger,
+    limits: Limits,
+    ended: list[Result],
+) -> Loop:
+    """Run the loop with jobs of the same settings, and return it; `ended`: the results so far."""
+
+    def watch(ended: list[Result], in_flight: int, is_ending: bool) -> str:
+        return context.why_to_stop() or limits.watch(ended, in_flight, is_ending)
+
+    tokens = Tokens(settings, context.memory, context.secrets.mask)
+    width = Width(limits.most, limits.longest_wait)
+    loop = Loop(jobs, ledger, tokens, width, watch, ended=ended)
+    loop.run()
+    for job in jobs if tokens.warnings else ():
+        if job.result is not None:
+            said = (*map(Message, tokens.warnings), *job.result.warnings)
+            job.result = job.result.but(warnings=said)
+    return loop
+
+
+def work_of(task: Task, context: Context) -> Work:
+    """Return what a planned task sends."""
+    succeed = partial(compare, task)
+    return Work(call_of(task, context), task, succeed, context.secrets)
+
+
+def call_of(task: Task, context: Context) -> Call:
+    """Return the request of a planned task."""
+    plan = task.plan
+    body = plan.body or None
+    return Call(
+        task.operation, task.asset, task.settings, plan.path_id, body, "", context.require_reader
+    )

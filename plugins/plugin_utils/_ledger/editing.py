@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping
 
-from ...module_utils._errors import NOT_SENT, InvalidInput, ServicesError
+from ...module_utils._errors import NOT_SENT, InvalidInput, LedgerError, ServicesError
 from ...module_utils._list.items import Faults, merged, place_of, validated_item
 from ...module_utils._resources.names import require_name
 from ...module_utils._resources.planning import ENVELOPE, require_usable
@@ -35,7 +35,6 @@ from .entries import (
     Entry,
     HistoryRow,
     Key,
-    LedgerError,
     Write,
     id_of,
     is_in_doubt,
@@ -189,7 +188,7 @@ def _result(edits: list[Change], problems: Mapping[Key, str]) -> Returned:
 def write_edits(ledger: Ledger, edits: list[Change], run: str) -> None:
     """Write all edits or none; raise LedgerError. `run`: names the run of Ansible."""
     written = [stamped(noted(edit, run, "by ledger_entry")) for edit in edits]
-    if not all(ledger.write(written)):
+    if not all(ledger.tried(lambda: ledger.write(written))):
         ledger.refresh()
         raise LedgerError(
             f"{ledger.where}: another task changed one of these entries at the same time, so"

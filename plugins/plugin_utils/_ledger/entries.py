@@ -25,7 +25,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple, Sequence
 
-from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, InvalidInput
+from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ...module_utils._resources import names, planning
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._task.specs import IN_DOUBT
@@ -65,27 +65,14 @@ class Write(IntEnum):
 
     # An outcome: survives the death of this process.
     OUTCOME = 1
-    # A further lease of an intent: on disk before the write returns.
-    RENEWAL = 2
-    # An intent, likewise.
-    BEGIN = 3
+    # An intent: on disk before the write returns.
+    BEGIN = 2
     # An asset that exists, after all other writers have committed.
-    ADOPT = 4
+    ADOPT = 3
     # The same, and all of it takes effect or nothing.
-    EDIT = 5
+    EDIT = 4
     # A portion of a move: nothing takes effect if its first statement does not.
-    COPY = 6
-
-
-class LedgerError(InvalidInput):
-    """The ledger cannot be used."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__("ledger", problem)
-
-
-class LedgerAway(LedgerError):
-    """The ledger does not answer now; a write may have been committed all the same."""
+    COPY = 5
 
 
 class Key(NamedTuple):

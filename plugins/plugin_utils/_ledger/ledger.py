@@ -12,13 +12,13 @@ transaction is open while a request is in flight.
 from __future__ import annotations
 
 import shlex
-import threading
 import time
 from collections import defaultdict
 from functools import partial
 from itertools import chain
 from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar, Union
 
+from ...module_utils._errors import LedgerAway, LedgerError
 from ...module_utils._secrets import printable
 from ...module_utils._task.options import LEDGER_VARIABLE
 from . import sql
@@ -27,8 +27,6 @@ from .entries import (
     Entry,
     HistoryRow,
     Key,
-    LedgerAway,
-    LedgerError,
     Serial,
     Write,
     entry_of,
@@ -65,6 +63,7 @@ class Snapshot(NamedTuple):
     entries: dict[Key, Entry]
     last_rows: dict[Key, int]  # the number of the last row of each asset in the history
     serial: Serial  # the last row of the history
+    begun: Serial  # the last beginning or edit
 
 
 class Ledger:
@@ -90,7 +89,6 @@ class Ledger:
         self._base_url = base_url
         self._is_moving = is_moving
         self._ledger_id = ""
-        self._alone = threading.RLock()  # one connection, used by the threads of a list
         try:
             self._require_tables()
             self.refresh()
@@ -100,7 +98,7 @@ class Ledger:
             raise
 
     def _require_tables(self) -> None:
-        if not self._tried(self.database.has_tables):
+        if not self.tried(self.database.has_tables):
             raise LedgerError(
                 f"there is no ledger at {self.where}. Correct the location, or restore the ledger if"
                 " there was one. For a new one, run once:"
@@ -161,14 +159,13 @@ class Ledger:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
         known = self._noted()
         looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)]
-        last, begun, is_there, *found = self._snapshot([*looks, *statements])
-        if known.number and not is_there:
-            is_there = self.read(sql.HAS_REVISION, known[1:])
-        self.has_gone_back = bool(known.number and not is_there)
-        self._note(begun, known)
+        last, last_begun, is_there, *found = self._snapshot([*looks, *statements])
+        self.has_gone_back = not (is_there or self.had(known))
+        self._note(last_begun, known)
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
-        return Snapshot(entries, last_rows, Serial(*last[0]) if last else Serial())
+        serial, begun = (Serial(*rows[0]) if rows else Serial() for rows in (last, last_begun))
+        return Snapshot(entries, last_rows, serial, begun)
 
     def _noted(self) -> Serial:
         return self._seen.row(self.header.ledger_id, self.header.base_url)
@@ -218,6 +215,10 @@ class Ledger:
         """Return whether the history has a row that it once had."""
         return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
 
+    def had(self, row: Serial) -> bool:
+        """Return whether the history has a row, or one that was written back in its place."""
+        return row == Serial() or bool(self.read(sql.HAS_REVISION, (row.revision,)))
+
     def start_leases(self) -> None:
         """Let the leases that begin in the future begin now: a clock was set back."""
         self.execute([(sql.START_LEASES, ())], Write.OUTCOME)
@@ -228,22 +229,22 @@ class Ledger:
 
     def execute(self, statements: list[Statement], kind: Write | None) -> list[Done]:
         """Execute statements in one transaction, as Database.execute; again while it is away."""
-        with self._alone:
-            return self._tried(partial(self.database.execute, statements, kind))
+        return self.tried(partial(self.database.execute, statements, kind))
 
     def write(self, changes: list[Change]) -> list[bool]:
-        """Write changes in one transaction; return which found their entry as it was read.
+        """Write changes in one transaction, once; return which found their entry as it was read.
 
         On an error none is written; with an edit among them, all take effect or none. Raises
         LedgerAway if it is not known whether they were written. `changes`: stamped, each of another
         key.
         """
-        # In the order of their keys, so that two lists do not wait for each other; what is removed
+        kind = max(change.kind for change in changes)
+        # In the order of their keys, so that two lists do not wait for each other; an edit removes
         # first, since another entry may get its id.
-        ordered = sorted(changes, key=lambda change: (change.after is not None, change.key))
+        is_edit = kind is Write.EDIT
+        ordered = sorted(changes, key=lambda change: (is_edit and bool(change.after), change.key))
         entries = [change for change in ordered if change.writes_entry]
         rows = [(change, change.row) for change in ordered if change.row]
-        kind = max(change.kind for change in changes)
         known = self._noted() if kind >= Write.BEGIN else Serial()
         ledger_id = self.header.ledger_id
         statements = [
@@ -251,20 +252,16 @@ class Ledger:
             *(sql.recorded(change, row, ledger_id) for change, row in rows),
             (sql.LAST_BEGUN, ()),
         ]
-        with self._alone:
-            *done, last = self.execute(statements, kind)
-            effects = {change.key for change, each in zip(entries, done) if each.changed}
-            # A commit whose answer was lost is repeated, and finds its rows.
-            repeated = [
-                change
-                for (change, _row), each in zip(rows, done[len(entries) :])
-                if not each.changed
-            ]
-            if kind is Write.EDIT:
-                is_written = not sql.is_void(kind, done) or len(repeated) == len(changes)
-                self.find([])
-                return [is_written] * len(changes)
-            effects.update(change.key for change in repeated if self._is_written(change))
+        *done, last = self.database.execute(statements, kind)
+        effects = {change.key for change, each in zip(entries, done) if each.changed}
+        # A commit whose answer was lost is repeated, and finds its rows.
+        found = zip(rows, done[len(entries) :])
+        repeated = [change for (change, _row), each in found if not each.changed]
+        if is_edit:
+            is_written = not sql.is_void(kind, done) or len(repeated) == len(changes)
+            self.find([])
+            return [is_written] * len(changes)
+        effects.update(change.key for change in repeated if self._is_written(change))
         if kind is Write.BEGIN and effects:
             self._note(last.rows, known)
         elif kind is Write.ADOPT:
@@ -286,7 +283,7 @@ class Ledger:
             id=id_of(change.after) if is_edit and change.after else "",
         )
 
-    def _tried(self, act: Callable[[], _Answer]) -> _Answer:
+    def tried(self, act: Callable[[], _Answer]) -> _Answer:
         """Return the answer of the database, which is asked again while it is away."""
         until = time.monotonic() + self.database.tried_for
         while True:

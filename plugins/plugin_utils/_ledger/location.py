@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 
-from ...module_utils._errors import InvalidInput
+from ...module_utils._errors import InvalidInput, LedgerError
 from ...module_utils._task.options import NO_LEDGER
-from .entries import LedgerError
 from .ledger import Database, Ledger
 from .postgresql import POSTGRESQL, PostgresDatabase
 from .seen import Seen
@@ -36,11 +35,6 @@ def open_ledger(given: str, seen: Seen, base_url: str = "", writes: bool = False
             ledger.database.require_writable()
         _ledgers[key] = ledger
     return _ledgers[key]
-
-
-def forget_ledgers() -> None:
-    """Leave the open ledgers to threads that still use them: they are neither reused nor closed."""
-    _ledgers.clear()
 
 
 def open_database(given: str, option: str = "ledger") -> Database:

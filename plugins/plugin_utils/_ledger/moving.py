@@ -20,11 +20,11 @@ from __future__ import annotations
 import secrets
 from itertools import chain
 
-from ...module_utils._errors import NOT_SENT, listing
+from ...module_utils._errors import NOT_SENT, LedgerError, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
-from .entries import LedgerError, Write
+from .entries import Write
 from .ledger import Database, Header, Ledger, create_ledger
 from .seen import Seen
 from .sql import Statement

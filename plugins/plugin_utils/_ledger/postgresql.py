@@ -22,10 +22,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Iterator
 from urllib.parse import unquote, urlsplit
 
-from ...module_utils._errors import ServicesError
+from ...module_utils._errors import LedgerAway, LedgerError, ServicesError
 from ...module_utils._secrets import is_credential_name, printable
 from . import sql
-from .entries import LedgerAway, LedgerError, Write
+from .entries import Write
 from .sql import Done, Row, Statement
 
 if TYPE_CHECKING:
@@ -57,15 +57,18 @@ _TABLE = re.compile(rf"\b({'|'.join(sql.TABLES)})\b")
 _HERE = re.compile(r"|localhost|127(\.\d+){3}|::1|[/@].*")
 # Each transaction overrides the server's defaults: an intent is on disk before its request, no
 # statement waits for long, and no task that was stopped keeps others waiting.
-_SETTINGS = (
-    "; SET LOCAL search_path = ''; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '8s';"
-    " SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'"
+_BEGIN = (
+    "BEGIN ISOLATION LEVEL {}; SET LOCAL search_path = ''; SET LOCAL synchronous_commit = on;"
+    " SET LOCAL lock_timeout = '{}s'; SET LOCAL statement_timeout = '{}s';"
+    " SET LOCAL idle_in_transaction_session_timeout = '5s'"
 )
-_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE{_SETTINGS}"
-_BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY{_SETTINGS}"
+_READING, _WRITING = "REPEATABLE READ, READ ONLY", "READ COMMITTED, READ WRITE"
 # Before an edit: waits for all writers, and lets none begin until the edit is committed.
 _LOCK = f"LOCK TABLE {sql.LEDGER}, {sql.ENTRY} IN SHARE ROW EXCLUSIVE MODE"
-_HANGS = 15.0  # seconds after which a server that has not canceled a statement hangs
+# Seconds for a statement: the loop that sends is not to wait for long.
+_SECONDS = {Write.OUTCOME: 2, Write.BEGIN: 2}
+_OTHER_SECONDS = 10
+_HANGS = 1.5  # times as many, after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
 # SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby (two), a
 # deadlock, a lock that an edit of thousands of entries holds, a task that was stopped, a number of
@@ -95,6 +98,7 @@ class PostgresDatabase:
     _has_tables = False
     _is_hanging = False
     tried_for = 10.0  # seconds for which a ledger is tried again while the database is away
+    most_written = 50  # changes in one transaction
 
     def __init__(self, url: str) -> None:
         """Name the database of a postgresql:// URL, without connecting to it.
@@ -147,9 +151,11 @@ class PostgresDatabase:
         """
         with self._translated():
             connection = self._connected()
-            with self._bounded(_HANGS + len(statements) * _ROW_SECONDS):
+            seconds = _SECONDS.get(kind, _OTHER_SECONDS) if kind else _OTHER_SECONDS
+            with self._bounded(seconds * _HANGS + len(statements) * _ROW_SECONDS):
                 try:
-                    connection.execute(_BEGIN if kind else _BEGIN_READING)
+                    level = _READING if kind is None else _WRITING
+                    connection.execute(_BEGIN.format(level, seconds, seconds))
                     if kind in (Write.ADOPT, Write.EDIT):
                         connection.execute(self._dialect(_LOCK))
                     done = [self._execute(connection, statement) for statement in statements]
@@ -179,7 +185,7 @@ class PostgresDatabase:
             **self._settings, autocommit=True, prepare_threshold=None
         )
         self._connection = connection
-        with self._bounded(_HANGS):
+        with self._bounded(_OTHER_SECONDS):
             encoding = connection.execute("SHOW server_encoding").fetchall()
         if encoding != [("UTF8",)]:
             raise LedgerError(

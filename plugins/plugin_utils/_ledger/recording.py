@@ -9,23 +9,22 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from itertools import count
-from typing import Callable, Mapping
+from typing import Callable, Mapping, Sequence
 
-from ...module_utils._call.client import MARGIN, Clocks, Lease, read_clocks
+from ...module_utils._call.attempt import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
     UNKNOWN,
     InvalidInput,
+    LedgerError,
     Message,
-    Overtaken,
     ServicesError,
     listing,
 )
-from ...module_utils._resources.planning import Plan, Task
+from ...module_utils._resources.planning import ADOPT, KEEP, SEND, Plan, Task
 from ...module_utils._result import Result
 from ...module_utils._secrets import Secrets, printable, without_placeholders
-from ...module_utils._task.task import Unrecorded
-from .commits import Commits
+from ...module_utils._task.journal import NoLedger
 from .editing import entry_after, taken_ids
 from .entries import (
     ABSENT,
@@ -37,7 +36,6 @@ from .entries import (
     Entry,
     HistoryRow,
     Key,
-    LedgerError,
     Serial,
     Write,
     id_of,
@@ -75,35 +73,9 @@ _IN_FLIGHT = (
     "{} has a request in flight for it since {}, at most until {}, so what it needs is not known"
     " yet. Make the plan again after that."
 )
-_OVERTAKEN = (
-    "its entry changed after it was planned, so nothing was sent. An approved plan is good for one"
-    " effect on each asset: make a new plan (--check) and have it approved. Without an approved"
-    " plan, another task began to work on it: run it again later."
-)
 
 
-class Intent(Lease):
-    """A recorded intent, whose lease its task measures."""
-
-    def __init__(self, recording: Recording, task: Task, change: Change, since: Clocks) -> None:
-        super().__init__(change.lease_seconds, since, recording.clocks)
-        self.task = task
-        self.change = change
-        self.began = time.monotonic()  # seconds
-        self._recording = recording
-
-    def renew(self, wait: float) -> None:
-        """Extend the lease for a wait in seconds and one attempt; raise ServicesError."""
-        seconds = round(wait + self.task.settings.timeout + MARGIN)
-        key, entry = self.change.key, self.change.after
-        change = stamped(Change(Write.RENEWAL, key, entry, entry, lease_seconds=seconds))
-        since = self._recording.clocks()  # before the statement is handed over
-        if not self._recording.commits.write(change):
-            raise ServicesError("another task changed its entry in the ledger")
-        self.change, self.seconds, self.since = change, seconds, since
-
-
-class Recording(Unrecorded):
+class Recording(NoLedger):
     """The ledger of the tasks of one resource; every method raises ServicesError."""
 
     def __init__(
@@ -120,9 +92,11 @@ class Recording(Unrecorded):
         `approved_rows`: the last row of each asset in the approved plan; None if there is no plan.
         """
         self.ledger = ledger
-        self.commits = Commits(ledger)
         self.clocks: Callable[[], Clocks] = read_clocks
-        self.serial = Serial()  # when the tasks were planned
+        self.patience = ledger.database.tried_for
+        self.most = ledger.database.most_written
+        # The last row when the tasks were first planned; of a run, the last beginning or edit.
+        self.serial: Serial | None = None
         # The outcomes of requests that may have had an effect.
         self._recorded: dict[Key, Change] = {}
         self._secrets = secrets
@@ -131,30 +105,26 @@ class Recording(Unrecorded):
         self._show = show
         self._pause = pause
 
-    def plan_all(self, tasks: list[Task], for_approval: bool = False) -> list[Task]:
-        """Wait for running leases, then return the tasks, each with its plan or its error."""
+    def plan_all(self, tasks: list[Task], check_mode: bool = False) -> list[Task]:
+        """Wait for running leases, unless in check mode, and return the tasks with their plans."""
         keys = [*map(key_of, tasks)]
         for look in count():
-            found = self.ledger.find(keys, for_approval)
+            found = self.ledger.find(keys, with_rows=check_mode)
             running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
-            if not running:
+            if check_mode or not running:
                 break
-            if for_approval:
-                break  # check mode shows them in flight
             self.ledger.start_leases()
             if look == _SILENT:
                 self._show(_waiting_line(running))
             self._pause(_LOOK)
-        self.serial = found.serial
+        if self.serial is None:
+            self.serial = found.serial if check_mode else found.begun
         planned = {key: self._plan(task, key, found) for key, task in zip(keys, tasks)}
         adopted = {
-            key: task.plan.adopted
-            for key, task in planned.items()
-            if task.plan and task.plan.adopted
+            key: task.plan.adopted for key, task in planned.items() if task.plan.action == ADOPT
         }
-        for key, problem in taken_ids(self.ledger, adopted).items() if adopted else ():
-            error = InvalidInput("id", printable(problem))
-            planned[key] = replace(planned[key], plan=None, error=error)
+        for key, problem in taken_ids(self.ledger, adopted).items():
+            planned[key] = planned[key].refused(InvalidInput("id", printable(problem)))
         return [*planned.values()]
 
     def _plan(self, task: Task, key: Key, found: Snapshot) -> Task:
@@ -165,24 +135,25 @@ class Recording(Unrecorded):
         if creates and identifier is not None and state_of(entry) != DONE:
             return self._adopting(task)
         if entry is None and task.operation.removes and identifier is None:
-            return replace(task, plan=Plan({}, {}, settled=True))
+            return replace(task, plan=Plan(KEEP, {}, {}))
         if entry and is_running(entry):  # in check mode, which waits for nobody
             text = _IN_FLIGHT.format(
                 printable(entry.by), entry.began_at, time_of(entry.lease_until)
             )
-            error = ServicesError(Message(text, task.asset), UNKNOWN, plan="in_flight")
-            return replace(task, error=error)
+            msg = Message(text, task.asset)
+            return task.refused(ServicesError(msg, UNKNOWN, changed=False, plan="in_flight"))
         if entry and is_in_doubt(key, entry):
             state = ACCEPTED if entry.state == ACCEPTED else UNKNOWN
             text = _FOUND[state].format(entry.began_at)
             msg = self._in_doubt(Message(text, task.asset, since=entry.began_at), state)
             # This task sent nothing.
-            return replace(task, error=ServicesError(msg, state, changed=False))
+            error = ServicesError(msg, state, changed=False, plan="in_doubt")
+            return task.refused(error)
         return task.planned()
 
     def gone_back(self, tasks: list[Task]) -> str:
         """Return why none of these planned tasks may be sent, '' if they may."""
-        is_sent = any(task.plan and not (task.plan.settled or task.plan.adopted) for task in tasks)
+        is_sent = any(task.plan.action == SEND for task in tasks)
         return self.ledger.gone_back() if is_sent else ""
 
     def _adopting(self, task: Task) -> Task:
@@ -192,70 +163,105 @@ class Recording(Unrecorded):
         try:
             adopted = entry_after(key_of(task), task.entry, present, self._secrets)
         except InvalidInput as error:
-            return replace(task, error=InvalidInput("id", error.problem))
-        return replace(task, plan=Plan(body, adopted.asset if adopted else {}, adopted=adopted))
+            return task.refused(InvalidInput("id", error.problem))
+        known = adopted.asset if adopted else {}
+        return replace(task, plan=Plan(ADOPT, body, known, adopted=adopted))
 
-    def adopt(self, task: Task, result: Result) -> Result:
-        """Record an asset that exists, and return the result; raise Overtaken, or LedgerError."""
-        edit = Change(Write.ADOPT, key_of(task), task.entry, task.required_plan().adopted)
-        adopted = self._begin(task, noted(edit, self._run, "by id"))
-        return result.but(began=adopted.after and adopted.after.began)
-
-    def begin(self, task: Task, seconds: float) -> Intent:
-        """Record the intent with a lease of some seconds; raise Overtaken, or LedgerError."""
-        body = self._secrets.recordable(task.required_plan().body)
-        intent = Entry(INTENT, body, task.entry.asset if task.entry else {}, run=self._run)
-        row = HistoryRow(state_of(task.entry), INTENT, run=self._run)
-        key, before = key_of(task), task.entry
-        begun = Change(Write.BEGIN, key, before, intent, row, lease_seconds=round(seconds))
-        since = self.clocks()  # before the statement is handed over
-        return Intent(self, task, self._begin(task, begun), since)
-
-    def _begin(self, task: Task, change: Change) -> Change:
-        """Write the first change of a task, and return it as it was written."""
+    def beginning(self, task: Task) -> Change:
+        """Return the change that begins a task, or records an asset that exists."""
         approved = self._approved_rows
         limit = NO_LIMIT if approved is None else approved.get(task.key, 0)
-        change = stamped(replace(change, approved_row=limit))
-        try:
-            if self.commits.write(change):
-                return change
-        except LedgerError as error:  # which may come after the commit took effect
-            raise LedgerError(
-                f"{error.problem}. If the ledger lists {printable(task.key)} in doubt, it may be"
-                " settled as absent"
-            ) from None
-        self.ledger.find([])  # raises if the ledger has moved
-        self.ledger.require_not_back()
-        raise Overtaken(Message(_OVERTAKEN, task.asset))
+        key, before = key_of(task), task.entry
+        if task.plan.action == ADOPT:
+            edit = noted(Change(Write.ADOPT, key, before, task.plan.adopted), self._run, "by id")
+            return stamped(replace(edit, approved_row=limit))
+        body = self._secrets.recordable(task.plan.body)
+        intent = Entry(INTENT, body, before.asset if before else {}, run=self._run)
+        row = HistoryRow(state_of(before), INTENT, run=self._run)
+        seconds = round(task.settings.timeout + MARGIN)
+        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit)
+        return stamped(begun)
 
-    def finish(self, intent: Intent, result: Result) -> Result:
-        """Record how a task ended and return its result, with the next step if it is in doubt."""
-        task = intent.task
-        result = result.but(began=intent.change.revision)
-        change = _ending(intent, result)
-        may_exist = result.outcome in (ACCEPTED, UNKNOWN) and change.after is not None
-        try:
-            is_as_begun = self._record(change, may_exist)
-        except LedgerError as error:
-            text = (
-                f"The outcome is {result.outcome}, but it could not be recorded: {error.problem}."
-                " Before you run it again, settle its entry with"
-                " infrastructure.services.ledger_entry."
-            )
-            msg = result.msg._replace(asset=task.asset).then(text)
-            return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
-        if may_exist:
-            self._recorded[change.key] = change
-            if not is_as_begun:
-                result = result.but(warnings=(*result.warnings, self._why_gone(task)))
-        return self.with_next_step(result, task, state_of(change.after))
+    def outcome(self, begun: Change, task: Task, result: Result) -> Change:
+        """Return the change that ends what `begun` began, with its history row."""
+        original = begun.before
+        state = AFTER.get((result.outcome, result.asset is not None), UNKNOWN)
+        entry, after = begun.after, original
+        if state and entry:
+            asset = entry.asset if result.asset is None else without_placeholders(result.asset)
+            after = entry._replace(state=state, asset=asset, changed_at="")
+        if task.operation.removes and state == DONE:
+            after = None
+        row = HistoryRow(
+            from_state=state_of(original),
+            to_state=state_of(after),
+            run=self._run,
+            outcome=result.outcome,
+            status=result.status,
+            message=str(result.msg),
+            seconds=result.seconds,
+        )
+        return stamped(Change(Write.OUTCOME, begun.key, entry, after, row))
 
-    def _record(self, change: Change, may_exist: bool) -> bool:
-        """Write an outcome, and anew where its entry is gone; return whether it was there."""
-        is_as_begun = self.commits.write(change)
-        if may_exist and not is_as_begun and not self.commits.write(replace(change, before=None)):
-            raise LedgerError("another task changed its entry meanwhile")
-        return is_as_begun
+    def write(self, changes: Sequence[Change]) -> list[Lease | None]:
+        """Write changes in one transaction; return a lease for each that had its effect."""
+        since = self.clocks()  # before the statements are handed over
+        effects = self.ledger.write([*changes])
+        if any(change.kind is Write.BEGIN for change, done in zip(changes, effects) if not done):
+            self.ledger.find([])  # raises if the ledger has moved
+            self.ledger.require_not_back()
+        return [
+            Lease(change.lease_seconds, since, self.clocks) if effect else None
+            for change, effect in zip(changes, effects)
+        ]
+
+    def left(self, written: Change, task: Task) -> Task:
+        """Return a task whose attempt has ended, as it begins again."""
+        return replace(task, entry=written.after)
+
+    def finished(self, written: Change, task: Task, result: Result, had_effect: bool) -> Result:
+        """Return the result of a task whose outcome is written, with the next step after a doubt.
+
+        An accepted or unknown outcome whose entry is gone is written anew.
+        """
+        result = result.but(began=written.row and written.row.began)
+        may_exist = result.outcome in (ACCEPTED, UNKNOWN) and written.after is not None
+        if not may_exist:
+            return self._with_next_step(result, task, state_of(written.after))
+        error = LedgerError("another task changed its entry meanwhile")
+        is_recorded = had_effect
+        try:
+            is_recorded = had_effect or all(self.ledger.write([replace(written, before=None)]))
+        except LedgerError as problem:
+            error = problem
+        if not is_recorded:
+            return self.not_recorded(task, result, error)
+        self._recorded[written.key] = written
+        if not had_effect:
+            result = result.but(warnings=(*result.warnings, self._why_gone(task)))
+        return self._with_next_step(result, task, state_of(written.after))
+
+    def not_begun(self, task: Task, error: LedgerError) -> Result:
+        """Return the result of a task whose beginning could not be written."""
+        text = (
+            f"ledger: {error.problem}. Nothing was sent. If the ledger lists it in doubt, it may be"
+            " settled as absent."
+        )
+        return Result.of_error(ServicesError(Message(text, task.asset)))
+
+    def not_recorded(self, task: Task, result: Result, error: LedgerError) -> Result:
+        """Return the result of a task whose outcome could not be written."""
+        text = (
+            f"The outcome is {result.outcome}, but it could not be recorded: {error.problem}."
+            " Before you run it again, settle its entry with"
+            " infrastructure.services.ledger_entry."
+        )
+        msg = result.msg._replace(asset=task.asset).then(text)
+        return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
+
+    def left_behind(self, begun: Change, task: Task, result: Result) -> Result:
+        """Return the result of a task that ends before its attempt does."""
+        return self._with_next_step(result.but(began=begun.revision), task, result.outcome)
 
     def recover(self) -> tuple[list[str], list[str]]:
         """Record anew what the ledger has lost since; return what was, and what could not be.
@@ -274,7 +280,8 @@ class Recording(Unrecorded):
             if change.revision in [row.revision for row in rows[key]]:
                 continue
             if _is_lost(change, entry, rows[key]) and (
-                self.commits.write(change) or self.commits.write(replace(change, before=None))
+                all(self.ledger.write([change]))
+                or all(self.ledger.write([replace(change, before=None)]))
             ):
                 restored.append(printable(key.name))
             else:
@@ -297,9 +304,9 @@ class Recording(Unrecorded):
             f"its entry was gone when the request ended, and was recorded anew: {why}.", task.asset
         )
 
-    def with_next_step(self, result: Result, task: Task, state: str) -> Result:
+    def _with_next_step(self, result: Result, task: Task, state: str) -> Result:
         """Return the result, with how to settle a creation whose entry is now in this state."""
-        if not task.operation.creates or state not in _NEXT:
+        if not task.operation.creates or state not in _NEXT or not result.failed:
             return result
         return result.but(msg=self._in_doubt(result.msg, state))
 
@@ -340,25 +347,3 @@ def _waiting_line(running: Mapping[str, Entry]) -> str:
         f"waiting for {listing([*map(printable, running)])}: {printable(first.by)} has worked since"
         f" {first.began_at}, at most until {until}"
     )
-
-
-def _ending(intent: Intent, result: Result) -> Change:
-    """Return the change that ends an attempt, with its history row."""
-    begun, original = intent.change, intent.task.entry
-    state = AFTER.get((result.outcome, result.asset is not None), UNKNOWN)
-    entry, after = begun.after, original
-    if state and entry:
-        asset = entry.asset if result.asset is None else without_placeholders(result.asset)
-        after = entry._replace(state=state, asset=asset, changed_at="")
-    if intent.task.operation.removes and state == DONE:
-        after = None
-    row = HistoryRow(
-        from_state=state_of(original),
-        to_state=state_of(after),
-        run=entry.run if entry else "",
-        outcome=result.outcome,
-        status=result.status,
-        message=str(result.msg),
-        seconds=round(time.monotonic() - intent.began, 3),
-    )
-    return stamped(Change(Write.OUTCOME, begun.key, entry, after, row))

@@ -136,8 +136,6 @@ UPDATE = (
 )
 DELETE = f"DELETE FROM {ENTRY}"
 _IS_FREE = f"{_IS_READ} AND NOT ({_RUNNING}) AND {_GUARD}"
-# The owner of a lease, which may have ended, names the revision only.
-_BY_OWNER = {Write.OUTCOME: _IS_READ, Write.RENEWAL: f"{_IS_READ} AND {_RUNNING}"}
 # Once: a commit whose answer was lost is repeated.
 RECORD = (
     f"INSERT INTO {HISTORY} ({_KEY}, {_HISTORY})"
@@ -176,7 +174,8 @@ def written(change: Change, guard: Guard) -> Statement:
     if change.before is None:
         return INSERT, (resource, name, *values, *of_guard)
     values += (resource, name, change.before.revision)
-    condition = _BY_OWNER.get(change.kind, _IS_FREE)
+    # The owner of a lease, which may have ended, names the revision only.
+    condition = _IS_READ if change.kind is Write.OUTCOME else _IS_FREE
     if condition is _IS_FREE:
         values += of_guard
     return f"{UPDATE if entry else DELETE} WHERE {condition}", values

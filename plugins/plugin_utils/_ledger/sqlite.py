@@ -14,19 +14,21 @@ from tempfile import TemporaryDirectory
 from typing import Iterator
 from urllib.parse import quote
 
+from ...module_utils._errors import LedgerAway, LedgerError
 from . import sql
-from .entries import LedgerError, Write
+from .entries import Write
 from .sql import Done, Statement
 
-# Seconds to wait for other writers, each of which takes milliseconds.
-_BUSY_TIMEOUT = 60
+# Seconds to wait for other writers in one try, each of which takes milliseconds.
+_BUSY_TIMEOUT = 2
+_LOCKED = "database is locked"
 # UnicodeError: a lone surrogate, which is no UTF-8.
 _ERRORS = (sqlite3.Error, OSError, UnicodeError)
 # What to do, by a part of SQLite's text.
 _ADVICE = {
-    "database is locked": (
-        f"others have written to it, or have read it in one transaction, for {_BUSY_TIMEOUT} s."
-        " When you run it again, use fewer forks, or end what reads it"
+    _LOCKED: (
+        "others have written to it, or have read it in one transaction, for a minute. When you run"
+        " it again, use fewer forks, or end what reads it"
     ),
     "not a database": (
         "it is no ledger, and is left as it is. Give the path of a ledger; if this was one, restore"
@@ -43,7 +45,8 @@ class SqliteDatabase:
 
     now = "CAST(strftime('%s', 'now') AS INTEGER)"
     continue_numbers = ""
-    tried_for = 0  # seconds: SQLite rolls back what it does not commit
+    tried_for = 60.0  # seconds for which a file is tried again while others write
+    most_written = 500  # changes in one transaction
 
     def __init__(self, path: str) -> None:
         """Open the file at an absolute path, if there is one; raise LedgerError."""
@@ -154,7 +157,8 @@ class SqliteDatabase:
 
     def _failure(self, reason: str) -> LedgerError:
         advice = (text for part, text in _ADVICE.items() if part in reason)
-        return LedgerError(f"{self.where}: {next(advice, reason)}")
+        kind = LedgerAway if _LOCKED in reason else LedgerError
+        return kind(f"{self.where}: {next(advice, reason)}")
 
 
 @lru_cache

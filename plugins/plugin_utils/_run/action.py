@@ -17,8 +17,8 @@ from ...module_utils._call.policy import Operation
 from ...module_utils._errors import InvalidInput, ServicesError
 from ...module_utils._result import Result, Returned
 from ...module_utils._task.options import NO_LEDGER
+from ...module_utils._task.signals import Interrupted, Signals, deferred
 from ...module_utils._task.specs import ModuleSpec
-from ...module_utils._task.task import Interrupted, Signals, deferred
 from ...module_utils._task.validation import Options, validate
 from ...module_utils._values import Params
 from .._ledger.ledger import Ledger
@@ -154,7 +154,7 @@ def _require_keywords(run: TaskRun) -> None:
     """Raise InvalidInput for a task whose keywords and ledger do not fit each other."""
     task = run.task
     is_repeated = task.until or task.retries is not None
-    if run.core.creates and is_repeated and run.options.params["ledger"] in (None, NO_LEDGER):
+    if run.core.creates and is_repeated and run.options.params["ledger"] == NO_LEDGER:
         raise InvalidInput(
             "until",
             "cannot be used, nor retries, for a POST or PATCH without a ledger: each attempt could"

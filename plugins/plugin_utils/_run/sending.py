@@ -12,18 +12,16 @@ from __future__ import annotations
 import gc
 import time
 from functools import partial
-from typing import Any, Callable, Mapping
+from typing import Callable, Mapping
 
-from ...module_utils._call.client import Context
-from ...module_utils._errors import InvalidInput, listing
+from ...module_utils._errors import InvalidInput, LedgerError, listing
 from ...module_utils._http.transport import is_importable
-from ...module_utils._list.threads import carry_out_list
+from ...module_utils._list.lists import carry_out_list
 from ...module_utils._result import Result
+from ...module_utils._task.journal import NoLedger
 from ...module_utils._task.options import NO_LEDGER, settings_from
-from ...module_utils._task.task import Unrecorded, carry_out
-from .._ledger.entries import LedgerError
+from ...module_utils._task.task import Context, carry_out
 from .._ledger.ledger import Ledger
-from .._ledger.location import forget_ledgers
 from .._ledger.recording import Recording
 from .._screen.approval import approved_plan
 from .._screen.plan import plan_lines
@@ -48,8 +46,7 @@ def send(run: TaskRun, work: Callable[..., Result] = carry_out) -> Result:
     run.options.valid()
     if run.spec.option:
         return _send_list(run)
-    context = _context(run, interruptible=run.signals.raised)
-    return work(run.options, context, partial(_recording, run))
+    return work(run.options, _context(run), partial(_recording, run))
 
 
 def _require_no_ledger(run: TaskRun) -> None:
@@ -68,15 +65,15 @@ def _require_no_ledger(run: TaskRun) -> None:
     )
 
 
-def _context(run: TaskRun, **more: Any) -> Context:
+def _context(run: TaskRun) -> Context:
     """Return how a task runs in this worker."""
     return Context(
         run.check_mode,
         run.options.secrets,
         run.task.no_log,
-        memory=run_memory(),
-        require_reader=require_parent,
-        **more,
+        run_memory(),
+        require_parent,
+        partial(_why_to_stop, run),
     )
 
 
@@ -90,11 +87,11 @@ def _ledger(run: TaskRun, service: str) -> Ledger | None:
 
 def _recording(
     run: TaskRun, service: str, approved: Mapping[str, Result] | None = None
-) -> Unrecorded:
+) -> NoLedger:
     """Return what records the task; `approved`: the rows of the approved plan, by name or id."""
     ledger = _ledger(run, service)
     if ledger is None:
-        return Unrecorded()
+        return NoLedger()
     say = partial(run.show, stderr=True)
     rows = None if approved is None else {name: row.last_row or 0 for name, row in approved.items()}
     return Recording(ledger, run.options.secrets, run_id(), rows, say, run.pause)
@@ -117,19 +114,16 @@ def _send_list(run: TaskRun) -> Result:
     approved = None
     if params["approved"]:
         approved = approved_plan(params["approved"], spec.sent.resource.name, service, ledger)
-    context = _context(
-        run,
-        watch=partial(_watch, run, Progress(spec.sent.resource.noun, partial(show, stderr=True))),
-    )
+    progress = Progress(spec.sent.resource.noun, partial(show, stderr=True))
     began = time.monotonic()
     recording = _recording(run, service, approved)
-    collected = carry_out_list(run.options, context, lambda _service: recording, approved)
+    collected = carry_out_list(
+        run.options, _context(run), lambda _service: recording, approved, progress.show
+    )
     seconds = time.monotonic() - began
     if isinstance(recording, Recording):
         collected.failure = collected.failure or _recover(run, recording)
         run.warn_if_back(recording.ledger)
-    if collected.is_in_flight:  # threads that outlast the list go on using the ledger
-        forget_ledgers()
     if run.only_checks:
         return Result()
     if left_out:
@@ -162,12 +156,6 @@ def _recover(run: TaskRun, recording: Recording) -> str:
     )
 
 
-def _watch(run: TaskRun, progress: Progress, *status: Any) -> str:
-    """Show the progress of a list, and return why it has to end now, '' to continue."""
-    progress.show(*status)
-    return _why_to_stop(run)
-
-
 def _why_to_stop(run: TaskRun) -> str:
     """Return why a list has to end now, '' to continue."""
     ended = "the run of Ansible that the task belongs to has ended" if is_orphan() else ""
@@ -177,7 +165,7 @@ def _why_to_stop(run: TaskRun) -> str:
 def _show(
     run: TaskRun,
     report: Report | None,
-    recording: Unrecorded,
+    recording: NoLedger,
     seconds: float,
     result: Result,
     left_out: str,

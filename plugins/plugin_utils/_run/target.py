@@ -15,7 +15,7 @@ from ...module_utils._call.policy import READS, effect_of
 from ...module_utils._errors import NOT_SENT, UNKNOWN, Message, ServicesError
 from ...module_utils._result import Result
 from ...module_utils._task.options import ENVIRONMENT_PREFIX, NO_LEDGER, variable_of
-from ...module_utils._task.task import Interrupted
+from ...module_utils._task.signals import Interrupted
 from .action import TaskRun, environment
 from .ansible_core import is_python_too_old, why_failed
 

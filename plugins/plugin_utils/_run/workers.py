@@ -16,7 +16,6 @@ import json
 import mmap
 import os
 import tempfile
-import threading
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Iterator
@@ -71,41 +70,44 @@ class RunMemory(Memory):
     """
 
     def __init__(self) -> None:
-        # A file lock excludes other processes, not other threads.
-        self._threads = threading.RLock()
         self._file, path = tempfile.mkstemp()
         os.unlink(path)
         self._bytes = mmap.mmap(-1, _SIZE)
 
     @contextmanager
-    def alone(self, name: str = "") -> Iterator[None]:
-        """Hold the lock of this name, a digest, exclusively; '': of the memory itself."""
-        number = int(name[:14] or "0", 16)
-        with self._threads:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, number)
-            try:
-                yield
-            finally:
-                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
+    def alone(self) -> Iterator[None]:
+        """Hold the lock of the memory itself."""
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, 0)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, 0)
+
+    def try_lock(self, name: str) -> bool:
+        """Take the lock of a name, a digest, unless another process has it."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(name[:14], 16))
+        except OSError:
+            return False
+        return True
+
+    def unlock(self, name: str) -> None:
+        """Give a lock back."""
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, int(name[:14], 16))
 
     def read(self, name: str) -> Any:
         """Return the value that was written last under this name, None if there is none."""
         with self.alone():
             return self._all().get(name)
 
-    def write(self, name: str, value: Any) -> Any:
-        """Write a value and return the one before, None if there was none.
-
-        There is no effect if there is no room. A process killed meanwhile leaves nothing.
-        """
+    def write(self, name: str, value: Any) -> None:
+        """Write a value, unless there is no room. A process killed meanwhile leaves nothing."""
         with self.alone():
-            known = self._all()
-            text = json.dumps({**known, name: value}).encode() + b"\0"
+            text = json.dumps({**self._all(), name: value}).encode() + b"\0"
             if len(text) <= _SIZE:
                 self._bytes[0] = 0
                 self._bytes[1 : len(text)] = text[1:]
                 self._bytes[0] = text[0]
-            return known.get(name)
 
     def _all(self) -> dict[str, Any]:
         text = self._bytes[: self._bytes.find(b"\0")]

@@ -182,7 +182,7 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
     """
     try:
         run = Run.from_json(known)
-        at = date_time(run.ended_at)
+        at, before = date_time(run.ended_at), Serial(**(run.serial or {}))
         rows = [_row_to_settle(row, at) for row in run.results if row.began is not None]
     except DAMAGES:
         raise InvalidInput(
@@ -198,6 +198,13 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
             f"is the report of a run with the ledger {for_message(run.ledger_id or 'none')}, and"
             f" this one is {ledger.header.ledger_id}. Give the ledger of that run, or one that"
             " replaces it; record other machines by a list with their ids",
+        )
+    ledger.find([])
+    if ledger.has_gone_back and not ledger.had(before):
+        raise InvalidInput(
+            "file",
+            f"is the report of a run that began at {for_message(run.began_at)}, and the ledger lacks"
+            " rows from before that run. Settle the reports of earlier runs first",
         )
     return rows
 

@@ -15,7 +15,7 @@ from ...module_utils._call.policy import Operation
 from ...module_utils._errors import REJECTED, listing, quantity
 from ...module_utils._result import Result
 from ...module_utils._secrets import printable
-from ...module_utils._task.task import GRACE
+from ...module_utils._task.loop import GRACE
 from .rows import by_cause, counted, is_in_doubt, mark, tally
 
 _FIRST_LINE, _NEXT_LINE = 2.0, 5.0  # seconds

@@ -12,7 +12,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._resources
     APPLICATION_ROLE,
     VIRTUAL_MACHINE,
 )
-from support import CREATE, OPERATION, UPDATE, run_exactly, run_task
+from support import CREATE, LEAST, OPERATION, UPDATE, run_exactly, run_task
 from support.wire import answer, serving
 
 ASSET = {"id": "a1", "name": "web01", "attributes": {"login": True, "cpu": 4}, "more": [1]}

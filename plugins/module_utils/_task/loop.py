@@ -1,0 +1,351 @@
+# Copyright (c) 2026, the infrastructure.services contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The loop that sends planned tasks, one or many; it alone owns what is in flight.
+
+Only the thread of the caller touches the width, the token, the ledger and the signals. Another
+thread makes one attempt, with what it was given, and puts an answer into a queue. A job is in one
+place at a time: pending, to begin (its intent is to be written), in flight, to record (its outcome
+is to be written), waiting for a further attempt, or nowhere, with its result or overtaken.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Callable
+
+from .._call.attempt import NO_END, Cell, Lease
+from .._call.policy import AttemptResult, Event
+from .._call.tokens import Tokens
+from .._errors import NOT_SENT, UNKNOWN, LedgerAway, LedgerError
+from .._resources.planning import ADOPT
+from .._result import Result
+from .journal import NoLedger
+from .width import NEUTRAL, OVERLOADED, Dispatch, Width
+from .work import Answered, Work, feedback_of
+
+GRACE = 10.0  # seconds for requests in flight after a reason to stop
+_POLL = 0.5  # seconds between two looks at reasons to stop
+_PAUSE = 0.2  # seconds between two tries of a write while the ledger is away
+
+
+@dataclass(eq=False)
+class Job:
+    """One task on its way."""
+
+    work: Work
+    attempts: list[AttemptResult[Any]] = field(default_factory=list)
+    due: float = 0.0  # when the next attempt may be made, by the clock of the loop
+    change: Any = None  # of the ledger, to be written
+    lease: Lease = NO_END
+    dispatch: Dispatch | None = None  # the place of the last attempt in the width
+    cell: Cell | None = None  # of the attempt in flight
+    lacked_room: bool = False  # whether the last attempt met overload
+    result: Result | None = None  # once no further attempt is made
+    is_overtaken: bool = False  # whether another task works on the asset
+    started: float | None = None  # the first attempt, by the clock of the loop
+
+
+@dataclass
+class Loop:
+    """Sends jobs until each of them has its result or was overtaken."""
+
+    jobs: list[Job]
+    journal: NoLedger
+    tokens: Tokens
+    width: Width
+    # Gets the results so far, how many requests are in flight, and whether the loop only waits for
+    # these; returns why to stop, '' to go on.
+    watch: Callable[[list[Result], int, bool], str]
+    clock: Callable[[], float] = time.monotonic  # seconds
+    queue: Any = field(default_factory=SimpleQueue)
+    start: Callable[..., None] = lambda work, *given: threading.Thread(
+        target=work, args=given, daemon=True
+    ).start()
+    ended: list[Result] = field(default_factory=list)
+    reason: str = ""  # why nothing further is begun
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+        self._to_adopt = deque(job for job in self.jobs if job.work.task.plan.action == ADOPT)
+        self._pending = deque(job for job in self.jobs if job.work.task.plan.action != ADOPT)
+        self._to_begin: list[Job] = []
+        self._in_flight: list[Job] = []
+        self._to_record: list[Job] = []
+        self._waiting: list[Job] = []
+        self._deadline = math.inf
+        self._away_since = math.inf
+
+    def run(self) -> None:
+        """Do all jobs. An error is a reason to stop: what is in flight still gets its outcome."""
+        while self._is_going():
+            try:
+                self._take()
+                self._judge()
+                self._choose()
+                self._write()
+            except Exception as error:  # noqa: BLE001
+                self._stop(f"an unexpected {type(error).__name__} in this collection: {error}")
+        for job in self._in_flight:
+            self._leave(job)
+        self._give_up(LedgerError("it did not answer in time"))
+        self.tokens.close()
+
+    def _is_going(self) -> bool:
+        left = self._pending, self._to_begin, self._in_flight, self._to_record, self._waiting
+        return any((*left, self._to_adopt)) and self.clock() < self._deadline
+
+    def _take(self) -> None:
+        """Take the answers that have come; wait for one until something else is due."""
+        seconds = self._seconds()
+        with suppress(Empty):
+            while True:
+                job, answer = self.queue.get(timeout=seconds)
+                seconds = 0.0
+                if job is None:
+                    self.tokens.take(answer, self.clock(), bool(self.reason))
+                else:
+                    self._answer(job, answer)
+
+    def _seconds(self) -> float:
+        """Return for how long only an answer can change anything."""
+        now = self.clock()
+        if self._to_begin or self._to_record:
+            return _PAUSE if self._away_since < math.inf else 0.0
+        if self.reason:
+            return _POLL
+        if not self.tokens.value:
+            return min(_POLL, self.tokens.seconds_left(now))
+        due = [job.due - now for job in self._waiting]
+        due += [0.0] if self._pending and self._has_room() else []
+        next_due = max(min(due, default=_POLL), self.width.seconds_left(now))
+        return max(0.0, min(_POLL, next_due))
+
+    def _answer(self, job: Job, answer: Answered) -> None:
+        """Take the answer to an attempt: a further one is made, or the job ends."""
+        feedback, retry_after = feedback_of(answer.attempt)
+        self._in_flight.remove(job)
+        self._release(job, feedback, retry_after)
+        job.attempts.append(answer.attempt)
+        is_refused = answer.attempt.event is Event.UNAUTHORIZED
+        if is_refused:
+            self.tokens.discard(answer.token)
+        if answer.wait is not None and not self.reason:
+            job.due = self.clock() + answer.wait
+            self._record(job, self._timed(job, answer.result))  # nobody waits under a lease
+            return
+        self._end(job, answer.result)
+        if is_refused:
+            self._stop("the service does not accept the access token (status 401)")
+
+    def _release(self, job: Job, feedback: str, retry_after: float | None = None) -> None:
+        """Give back the place of a job in the width."""
+        if job.dispatch:
+            self.width.adapt(job.dispatch, feedback, self.clock(), retry_after)
+        job.cell, job.lacked_room = None, feedback == OVERLOADED
+
+    def _end(self, job: Job, result: Result) -> None:
+        """End a job: no further attempt is made."""
+        job.result = result = self._timed(job, result)
+        is_undecided = job.lacked_room or result.outcome in (UNKNOWN, NOT_SENT)
+        if job.dispatch and result.failed and is_undecided:
+            lost_to_overload = job.lacked_room and result.outcome == UNKNOWN
+            self.width.note_failed_item(job.dispatch, lost_to_overload)
+        self.ended.append(result)
+        self._record(job, result)
+
+    def _timed(self, job: Job, result: Result) -> Result:
+        """Return the result of a job with its times, in seconds."""
+        if job.started is None:
+            return result
+        seconds = round(self.clock() - job.started, 3)
+        return result.but(begun_after=round(job.started - self._began, 3), seconds=seconds)
+
+    def _record(self, job: Job, result: Result) -> None:
+        """Let the outcome of a job that has begun be written; then it waits, or is done."""
+        if job.change is not None:
+            job.change = self.journal.outcome(job.change, job.work.task, result)
+            self._to_record.append(job)
+        elif job.result is None:
+            self._waiting.append(job)
+
+    def _judge(self) -> None:
+        """Look for a reason to stop: then what waits ends at once, what is in flight has its grace."""
+        self._stop(self.tokens.error)
+        self._stop(self.width.stop_reason)
+        self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
+        if not self.reason:
+            return
+        for job in self._waiting:
+            self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
+        for job in [job for job in self._to_record if job.result is None]:
+            job.result = job.work.interrupted(job.attempts, NOT_SENT, self.reason)
+            self.ended.append(job.result)
+        self._waiting = []
+        self._pending.clear()
+        self._to_adopt.clear()
+
+    def _stop(self, reason: str) -> None:
+        """Begin nothing further, for a reason, unless it is ''."""
+        if reason:
+            self.reason = self.reason or reason
+            self._deadline = min(self._deadline, self.clock() + GRACE)
+
+    def _has_room(self) -> bool:
+        """Return whether a job may begin; one that waits after overload keeps its place."""
+        waiting = sum(job.lacked_room for job in [*self._waiting, *self._to_record])
+        return waiting + self.width.in_flight < self.width.room
+
+    def _choose(self) -> None:
+        """Choose the jobs that make an attempt once their beginning is written."""
+        now = self.clock()
+        if self.reason or self._away_since < math.inf:
+            return
+        while self._to_adopt and len(self._to_begin) < self.journal.most:
+            job = self._to_adopt.popleft()
+            job.change = self.journal.beginning(job.work.task)
+            self._to_begin.append(job)
+        if not (self._pending or self._waiting):
+            return
+        if not self.tokens.is_ready(now, self._fetch):
+            return
+        while self.width.seconds_left(now) <= 0:
+            due = [job for job in self._waiting if job.due <= now]
+            if due:
+                job = due[0]
+                self._waiting.remove(job)
+            elif self._pending and self._has_room():
+                job = self._pending.popleft()
+            else:
+                break
+            job.dispatch = self.width.dispatch()
+            job.change = self.journal.beginning(job.work.task)
+            self._to_begin.append(job)
+
+    def _write(self) -> None:
+        """Write outcomes and beginnings in one transaction, then start what has begun."""
+        jobs = [*self._to_record, *self._to_begin][: self.journal.most]
+        changes = [job.change for job in jobs if job.change is not None]
+        effects: list[Lease | None] = []
+        try:
+            if changes:
+                effects = self.journal.write(changes)
+        except LedgerAway as error:
+            self._away_since = min(self._away_since, self.clock())
+            if self.clock() - self._away_since > self.journal.patience:
+                self._give_up(error)
+            elif self.reason:
+                self._drop_beginnings(error)
+            return
+        except LedgerError as error:
+            self._give_up(error)
+            return
+        self._away_since = math.inf
+        written = iter(effects)
+        for job in jobs:
+            self._written(job, next(written) if job.change is not None else NO_END)
+
+    def _written(self, job: Job, effect: Lease | None) -> None:
+        """Go on with a job whose change was written, or had no effect."""
+        if job in self._to_record:
+            self._to_record.remove(job)
+            if job.result:
+                had_effect = effect is not None
+                task = job.work.task
+                job.result = self.journal.finished(job.change, task, job.result, had_effect)
+            else:
+                job.work.task = self.journal.left(job.change, job.work.task)
+                self._waiting.append(job)
+            job.change = None
+            return
+        self._to_begin.remove(job)
+        if effect is None:
+            job.change, job.is_overtaken = None, True
+            self._release(job, NEUTRAL)
+        elif job.work.task.plan.action == ADOPT:
+            result, task = job.work.adopted(), job.work.task
+            job.result = self.journal.finished(job.change, task, result, had_effect=True)
+            self.ended.append(job.result)
+        else:
+            job.lease = effect
+            self._send(job)
+
+    def _send(self, job: Job) -> None:
+        """Start the attempt of a job that has begun."""
+        job.cell = Cell()
+        given = job, self.tokens.value, job.cell, tuple(job.attempts)
+        if not self.reason:
+            try:
+                self.start(self._attempt, *given)
+            except RuntimeError as error:
+                self._stop(f"no thread could be started: {error}")
+        if self.reason:
+            self._release(job, NEUTRAL)
+            self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
+        else:
+            job.started = self.clock() if job.started is None else job.started
+            self._in_flight.append(job)
+
+    def _attempt(
+        self, job: Job, token: str, cell: Cell, earlier: tuple[AttemptResult[Any], ...]
+    ) -> None:
+        """Make one attempt, in a thread of its own; it puts an answer whatever happens."""
+        try:
+            answer = job.work.attempt(token, job.lease, cell, earlier)
+        except BaseException as error:  # noqa: BLE001
+            answer = job.work.broken(error, cell, earlier)
+        self.queue.put((job, answer))
+
+    def _fetch(self) -> None:
+        """Start to fetch a token, in a thread of its own."""
+        self.start(lambda: self.queue.put((None, self.tokens.fetch())))
+
+    def _give_up(self, error: LedgerError) -> None:
+        """Begin nothing further after a write that failed; try each outcome alone, once."""
+        if self._to_begin or self._to_record:
+            self._stop(f"the ledger cannot be used ({error.problem})")
+        self._away_since = math.inf
+        self._drop_beginnings(error)
+        is_away = isinstance(error, LedgerAway)
+        for job in self._to_record:
+            is_away = not self._record_alone(job, error if is_away else None)
+        self._to_record = []
+
+    def _drop_beginnings(self, error: LedgerError) -> None:
+        """End the jobs that are to begin: nothing was sent for them."""
+        for job in self._to_begin:
+            self._release(job, NEUTRAL)
+            job.change = None
+            job.result = self.journal.not_begun(job.work.task, error)
+            self.ended.append(job.result)
+        self._to_begin = []
+
+    def _record_alone(self, job: Job, error: LedgerError | None) -> bool:
+        """Write one outcome, unless there is an error; return False if the ledger is away."""
+        task, journal = job.work.task, self.journal
+        result = job.result or job.work.interrupted(job.attempts, NOT_SENT, self.reason)
+        try:
+            if error is None:
+                (effect,) = journal.write([job.change])
+                job.result = journal.finished(job.change, task, result, effect is not None)
+                return True
+        except LedgerError as problem:
+            error = problem
+        job.result = journal.not_recorded(task, result, error or LedgerError(""))
+        return not isinstance(error, LedgerAway)
+
+    def _leave(self, job: Job) -> None:
+        """End a job whose attempt has not ended: nothing further is sent for it."""
+        outcome = job.cell.abandon() if job.cell else NOT_SENT
+        result = job.work.interrupted(job.attempts, outcome, self.reason)
+        job.result = self.journal.left_behind(job.change, job.work.task, result)
+        if outcome == NOT_SENT and job.change is not None:
+            job.change = self.journal.outcome(job.change, job.work.task, result)
+            self._to_record.append(job)
