@@ -103,8 +103,7 @@ CHANGES = {
     "another version": (f"UPDATE {ROW} SET schema_number = 4", "(schema 4, not 6)"),
     "no row": (f"DELETE FROM {ROW}", "(schema None, not 6)"),
     "two rows": (
-        f"INSERT INTO {ROW} SELECT 2, schema_number, ledger_id, base_url, state, place,"
-        f" reservation, replaces FROM {ROW}",
+        f"INSERT INTO {ROW} VALUES (2, 6, '', '', '', '', 0, '')",
         "(schema None, not 6)",
     ),
 }
