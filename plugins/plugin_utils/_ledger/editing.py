@@ -24,7 +24,7 @@ from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRY
 from ...module_utils._task.validation import converted
-from ...module_utils._values import DICT, TEXT, Asset, Params, fields, prune
+from ...module_utils._values import Asset, Params, prune
 from .entries import (
     ABSENT,
     DONE,
@@ -313,8 +313,7 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     option = RESOURCES[resource].key
     asset = {option: name, **asset}
     require_usable({"asset": asset}, ["asset"])
-    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
-    envelope = dict(type=DICT, options={**fields(TEXT, "id", "name"), "attributes": attributes})
+    envelope = RESOURCES[resource].envelope
     recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
     if recorded.get(option) != name:
         raise InvalidInput(
