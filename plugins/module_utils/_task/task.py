@@ -97,16 +97,17 @@ def carry_out(
     if refused and not context.check_mode:
         raise InvalidInput("ledger", refused)
     done = carry_out_all(planned, context, ledger, Limits())
-    result = begun(done.results[task.key], done.reason, task, context)
+    result = begun(done.results[task.key], done.reason, call_of(planned[0], context), context)
     return result.but(failed=True, msg=Message(refused)) if refused else result
 
 
-def begun(result: Result, reason: str, task: Task, context: Context) -> Result:
+def begun(result: Result, reason: str, call: Call, context: Context) -> Result:
     """Return the result of one task, which fails if it was not started."""
     if not result.skipped:
         return result
-    text = f"{reason}. {effect_of(task.operation, NOT_SENT)}"
-    return context.secrets.scrub(Result.of_error(ServicesError(Message(text, task.asset))))
+    text = f"{reason}. {effect_of(call.operation, NOT_SENT)}"
+    failed = Result.of_error(ServicesError(Message(text, call.asset)))
+    return context.secrets.scrub(failed.but(request=call.info, request_attempts=0))
 
 
 def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Done:
