@@ -11,6 +11,7 @@ import html
 import json
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, Iterable, Iterator, Match, TypeVar, cast
 from urllib.parse import quote_plus, unquote, unquote_plus
 
@@ -18,14 +19,9 @@ from ._errors import Message
 from ._result import Json, Result
 
 # The placeholders of ansible-core: for a secret that is part of a text, for one that is all of it,
-# and for `omit` within a text, before ansible-core 2.19 and since.
+# and, until ansible-core 2.18, for `omit` within a text.
 PLACEHOLDER = "********"
-PLACEHOLDERS = (
-    PLACEHOLDER,
-    "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER",
-    "__omit_place_holder__",
-    "<<Omit>>",
-)
+PLACEHOLDERS = (PLACEHOLDER, "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", "__omit_place_holder__")
 # Characters; masking a shorter credential would change text that only looks like it.
 SHORTEST = 8
 
@@ -98,6 +94,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
+@lru_cache  # a text of 4 MiB may be nothing else
 def _escaped(letter: str) -> str:
     is_blank = letter.isspace() or unicodedata.category(letter) == "Cc"
     return " " if is_blank else letter.encode("unicode_escape").decode()

@@ -200,7 +200,7 @@ plan:
     - What the next run would do. V(create), send the request. V(adopt), record the machine with its O(id) and send
       nothing. V(keep), nothing, since it is already as requested.
       V(differs), nothing either, although O(ledger) has it with different values; the message names both.
-  returned: in check mode
+  returned: on success, in check mode
   type: str
   sample: create
 differs:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
-import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import psycopg
 import pytest
 import yaml
 from ansible.parsing.vault import VaultLib, VaultSecret
-from crossing.playbook import inventory, playbook
+from crossing.playbook import playbook
 from crossing.table import FATES, cases, ledgers
 from ledger.entries import execute
 from support.databases import schema_in
+from support.ledgers import create
 from support.running import Ansible, Run
 from support.wire import Last, Sent, Wire, running
 
@@ -64,29 +63,31 @@ def machine_of(sent: Sent) -> int:
 
 def entries_of(location: str) -> dict[str, str]:
     """Return the entries of a ledger, read without the collection."""
-    try:
-        return dict(execute(location, ENTRIES))
-    except (sqlite3.OperationalError, psycopg.errors.UndefinedTable):  # nothing was recorded
-        return {}
+    return dict(execute(location, ENTRIES))
 
 
 def located(kinds: list[str], directory: Path, postgres_server: str) -> dict[str, dict[str, str]]:
     """Return the variables of the hosts: by the kind of ledger, places of ledgers."""
-    found: dict[str, dict[str, str]] = {}
-    for kind in kinds:
-        place = {
-            "sqlite": lambda name: str(directory / f"{name}.db"),
-            "postgresql": lambda _name: schema_in(postgres_server),
-        }.get(kind)
-        found[kind] = {name: place(name) for name in PLACES} if place else {}
-    return found
+    places = {
+        "none": lambda _name: "none",
+        "sqlite": lambda name: str(directory / f"{name}.db"),
+        "postgresql": lambda _name: schema_in(postgres_server),
+    }
+    return {kind: {name: places[kind](name) for name in PLACES} for kind in kinds}
+
+
+def create_all(kinds: dict[str, dict[str, str]], service: str, nobody: str) -> None:
+    """Create all ledgers, each for the URL that its tasks have."""
+    for kind, kept in kinds.items():
+        for place, url in zip(PLACES, (service, nobody)) if kind != "none" else ():
+            create(kept[place], f"{url}/{kind}")
 
 
 def recorded(kept: dict[str, str]) -> dict[str, str]:
     """Return the entries of the ledgers of one kind."""
     found: dict[str, str] = {}
     for location in kept.values():
-        found |= entries_of(location)
+        found |= entries_of(location) if location != "none" else {}
     return found
 
 
@@ -107,12 +108,14 @@ def played(collections: Path, tmp_path_factory) -> Callable[..., Played]:
         choose: Callable[[Sent], bytes],
         hosts: dict[str, dict] | None = None,
         of: str = "all",
-        environment: dict[str, str] | None = None,
+        environment: dict[str, str | None] | None = None,
+        prepare: Callable[[str, Path], object] = lambda service, directory: None,
         has_tracebacks: bool = False,
         **variables: object,
     ) -> Played:
-        """`of`: the hosts of the play; `has_tracebacks`: of modules that raise, which old cores
-        print; `variables`: of the play, beside `service` and `vaulted`.
+        """`of`: the hosts of the play; `prepare`: gets the URL of the service and the directory;
+        `has_tracebacks`: of modules that raise, which old cores print; `variables`: of the play,
+        beside `service` and `vaulted`.
         """
         directory = tmp_path_factory.mktemp("played")
         password = directory / "password"
@@ -120,6 +123,7 @@ def played(collections: Path, tmp_path_factory) -> Callable[..., Played]:
         vault = VaultLib([("default", VaultSecret(PASSWORD.encode()))])
         vaulted = f"!vault {json.dumps(vault.encrypt(VAULTED).decode())}"
         with running(choose) as service:
+            prepare(service.url, directory)
             play = {"hosts": of, "gather_facts": False}
             play |= dict.fromkeys(("ignore_errors", "ignore_unreachable"), True)
             play["vars"] = {"service": service.url, "vaulted": "@VAULT@", **variables}
@@ -158,7 +162,8 @@ def crossed(
 
         kinds = located(ledgers(path), directory, postgres_server)
         with running(choose) as service:
-            ansible = Ansible(directory, collections, "", "local", inventory(kinds))
+            create_all(kinds, service.url, nobody)
+            ansible = Ansible(directory, collections, "", "local", {"all": {"hosts": kinds}})
             done = ansible.playbook(
                 playbook(path, service.url, nobody),
                 "--forks",

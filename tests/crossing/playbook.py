@@ -9,29 +9,13 @@ from crossing.table import CPU, REFUSED, Case, cases, times
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 NOTHING: dict[str, Any] = {}
-KEYWORDS = {
-    "worker": {},
-    "become": {"become": True, "become_method": "myself"},
-    "delegate": {"delegate_to": "nowhere"},
-}
-
-
-def inventory(ledgers: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Return the hosts: one for each ledger with its variables, and one that cannot be reached."""
-    return {
-        "all": {
-            "children": {
-                "ledgers": {"hosts": ledgers},
-                "away": {"hosts": {"nowhere": {"ansible_connection": "away"}}},
-            }
-        }
-    }
+KEYWORDS = {"worker": {}, "target": {"vars": {"ansible_connection": "process"}}}
 
 
 def playbook(path: str, service: str, nobody: str) -> str:
     """Return the playbook, as JSON; `nobody`: the URL of a port where nothing listens."""
     play = {
-        "hosts": "ledgers",
+        "hosts": "all",
         "gather_facts": False,
         "ignore_errors": True,
         "ignore_unreachable": True,
@@ -65,7 +49,7 @@ def task(path: str, case: Case) -> dict[str, Any]:
         "retries": 0,
         "retry_max_delay": 0,
     }
-    where = {"base_url": url, "ledger": f"{{{{ {ledger} | default(omit) }}}}"}
+    where = {"base_url": url, "ledger": f"{{{{ {ledger} }}}}"}
     if case.form != "check":  # which needs none
         where["access_token"] = token
     return {"name": case.task, **KEYWORDS[path], **keywords, MODULE: {**given, **where}}

@@ -1,4 +1,4 @@
-"""The required result of a creation: on every path, with every ledger, whatever the service
+"""The required result of a creation: in both places, with every ledger, whatever the service
 answers, in every form.
 
 `expected` states the contract; none of it was derived from what the code does. `says` are words
@@ -12,8 +12,8 @@ from typing import Callable, NamedTuple
 
 from support.wire import Last, answer
 
-# Where a task runs. `delegate`: on an unreachable host.
-PATHS = ("worker", "become", "delegate")
+# Where a task runs. A ledger works in the worker alone.
+PATHS = ("worker", "target")
 LEDGERS = ("none", "sqlite", "postgresql")
 # `again` follows `plain`, and `plan` follows both in check mode: the same machine each time.
 FORMS = ("plain", "again", "plan", "until", "loop", "check")
@@ -30,7 +30,6 @@ class Expected(NamedTuple):
     says: tuple[str, ...] = ()
     warns: str = ""
     requests: int = 0
-    unreachable: bool = False
 
 
 class Fate(NamedTuple):
@@ -87,7 +86,6 @@ FATES = {
 }
 REFUSED = "bad option"
 UNREPEATABLE = Expected("not_sent", True, False, says=("until", "without a ledger"))
-NOWHERE = Expected("not_sent", True, False, unreachable=True)
 PREDICTED = Expected("not_sent", failed=False, changed=True, asset="predicted")
 NEXT_STEPS = {
     "unknown": ("Look for it on the service", "Look again later", "services.in_doubt"),
@@ -99,30 +97,17 @@ def expected(path: str, ledger: str, fate: str, form: str) -> Expected:
     """Return the expected result of a task; `requests`: those of this task alone, or of one item in
     a loop.
     """
-    once = _once(path, ledger, fate)
+    once = FATES[fate].expected
     if form == "until" and ledger == "none":
         return UNREPEATABLE
     if form == "until":
-        return _until(once, times(path), state_after(path, fate))
-    state = state_after(path, fate) if ledger != "none" else None
+        return _until(once, times(path), FATES[fate].state)
+    state = FATES[fate].state if ledger != "none" else None
     if state and form in ("again", "plan"):
         return _known(once, state)
     if form in ("check", "plan"):
-        return once if path == "delegate" or fate == REFUSED else PREDICTED
+        return once if fate == REFUSED else PREDICTED
     return once
-
-
-def state_after(path: str, fate: str) -> str | None:
-    """Return the state of the entry after any form but `check`, None for no entry."""
-    return None if path == "delegate" else FATES[fate].state
-
-
-def _once(path: str, ledger: str, fate: str) -> Expected:
-    """Return the result of the first task; without a ledger, options are validated where the module
-    runs.
-    """
-    is_found_here = path != "delegate" or (fate == REFUSED and ledger != "none")
-    return FATES[fate].expected if is_found_here else NOWHERE
 
 
 def _until(once: Expected, attempts: int, state: str | None) -> Expected:
@@ -160,15 +145,13 @@ class Case(NamedTuple):
 
 
 def ledgers(path: str) -> list[str]:
-    """Return the ledgers of a path; the worker has all, and only where a task runs tells the others
-    apart.
-    """
-    return [*LEDGERS] if path == PATHS[0] else [*LEDGERS[:2]]
+    """Return the ledgers of a path."""
+    return [*LEDGERS] if path == "worker" else ["none"]
 
 
 def times(path: str) -> int:
-    """Return the length of a loop, and how often `until` tries; on `become` each starts a Python."""
-    return 2 if path == "become" else 3
+    """Return the length of a loop, and how often `until` tries; on a target each starts a Python."""
+    return 2 if path == "target" else 3
 
 
 def cases(path: str) -> list[Case]:

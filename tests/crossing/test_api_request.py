@@ -10,7 +10,7 @@ from support.wire import Last, Sent, answer
 pytestmark = pytest.mark.matrix
 
 MODULE = "infrastructure.services.api_request"
-PATHS = {"worker": False, "module": True}
+PATHS = {"worker": "local", "module": "process"}  # the connection
 REFUSED = ("not_sent", True, None, 0)
 POST = {"method": "POST", "body": {"name": "x"}}
 UNTIL = {"register": "seen", "until": "seen.json is defined and seen.json == 2", "delay": 0}
@@ -46,22 +46,23 @@ def task(case: str, options: dict, **keywords: object) -> dict:
 
 @pytest.fixture(scope="module")
 def ran(played):
-    """Run all cases on both paths, with a ledger and `force` that are not for them."""
+    """Run all cases in both places, with a ledger that is not for them."""
     numbers = Counter()
 
     def choose(sent: Sent) -> bytes:
         numbers[sent.case] += 1
         return Last() if "lost" in sent.case else answer(200, numbers[sent.case])
 
-    shared = {"retry_max_delay": 0, "force": True}
+    shared = {"retry_max_delay": 0}
     tasks = [
         task(
             f"{name}, {path}",
             {**shared, **options},
-            **{"become": become and "async" not in keywords, "become_method": "myself", **keywords},
+            vars={"ansible_connection": connection},
+            **keywords,
         )
         for name, (options, keywords, _expected) in CASES.items()
-        for path, become in PATHS.items()
+        for path, connection in PATHS.items()
     ]
     away = {"ansible_connection": "away", "ansible_away": "late", "ansible_ssh_retries": 1}
     tasks += [
@@ -88,10 +89,6 @@ def test_the_requests_and_the_result(ran, name, path):
 def test_until_names_what_to_do_instead(ran):
     said = [ran.run.result(f"{name}, worker")["msg"] for name in ("post until", "patch until")]
     assert [text for text in said if "method: GET" not in text] == []
-
-
-def test_nothing_is_said_of_ledgers(ran):
-    assert [word for word in ("No ledger", "new ledger") if word in ran.run.output] == []
 
 
 @pytest.mark.parametrize("name", AWAY)

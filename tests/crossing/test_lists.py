@@ -1,4 +1,4 @@
-"""The plural module: paths and ledgers crossed with fates, in one run."""
+"""The plural module: places and ledgers crossed with fates, in one run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from itertools import product
 from typing import NamedTuple
 
 import pytest
-from crossing.conftest import located, recorded
+from crossing.conftest import create_all, located, recorded
 from crossing.playbook import KEYWORDS, MODULE
-from crossing.table import CPU, LEDGERS, created
+from crossing.table import CPU, LEDGERS, PATHS, created
 from support.wire import Last, answer
 
-PATHS = ("worker", "become")
 NAMES = ("a", "b", "c")
 
 
@@ -44,13 +43,11 @@ FATES = {
     "unreachable": Fate(None, ("not_sent",) * 3, "not_sent", 0, says="refused"),
 }
 CASES = list(product(PATHS, LEDGERS, FATES))
-REFUSED = Fate(
-    None, (), "not_sent", 0, says="delegate_to"
-)  # outcomes could only be recorded at the end
+REFUSED = Fate(None, (), "not_sent", 0, says="works in the Ansible worker alone")
 
 
 def expected(path: str, ledger: str, fate: str) -> Fate:
-    return REFUSED if path == "become" and ledger != "none" else FATES[fate]
+    return REFUSED if path == "target" and ledger != "none" else FATES[fate]
 
 
 def of_list(path: str, fate: str) -> dict:
@@ -64,7 +61,7 @@ def of_list(path: str, fate: str) -> dict:
         "retries": 0,
         "retry_max_delay": 0,
         # Each belongs to one service.
-        "ledger": f"{{{{ {'ledger' if at == 'service' else 'unreached'} | default(omit) }}}}",
+        "ledger": f"{{{{ {'ledger' if at == 'service' else 'unreached'} }}}}",
     }
     return {"name": f"{path} {fate}", **KEYWORDS[path], f"{MODULE}s": given}
 
@@ -79,7 +76,13 @@ def ran(played, postgres_server, nobody, tmp_path_factory):
 
     kinds = located([*LEDGERS], tmp_path_factory.mktemp("lists"), postgres_server)
     tasks = [of_list(path, fate) for path, fate in product(PATHS, FATES)]
-    done = played(tasks, choose, kinds, nobody=nobody)
+    done = played(
+        tasks,
+        choose,
+        kinds,
+        prepare=lambda service, _directory: create_all(kinds, service, nobody),
+        nobody=nobody,
+    )
     return done, {kind: recorded(kept) for kind, kept in kinds.items()}
 
 

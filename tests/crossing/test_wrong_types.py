@@ -152,7 +152,7 @@ def wrong_items(plural) -> list[tuple[str, object]]:
 @pytest.mark.parametrize("plural", [VIRTUAL_MACHINES, APPLICATION_ROLES], ids=lambda it: it.name)
 def test_each_wrong_item_of_a_list_is_told_once(silent, plural):
     wrong = wrong_items(plural)
-    options = {"base_url": silent.url, "access_token": "token-of-the-tests"}
+    options = {"base_url": silent.url, "access_token": "token-of-the-tests", "ledger": "none"}
     for first in range(0, len(wrong), AT_ONCE):
         some = wrong[first : first + AT_ONCE]
         result = run_plural(plural, {**options, plural.option: [item for _name, item in some]})

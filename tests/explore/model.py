@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from .model_world import GUARDS, Ledger, State, World
-
-
-class Actor(Protocol):
-    """Takes one step at a time: a method with the name of the step."""
-
-    number: int
-
-    def start(self) -> State:
-        """Return the first state."""
-
-    def sleeps(self, world: World) -> bool:
-        """Whether the clock of the actor may stand still."""
+from .model_actors import Base, State
+from .model_violations import violations, violations_at_end
+from .model_world import GUARDS, Ledger, World
 
 
 class Cast(NamedTuple):
-    """Who acts in one exploration, and how much may happen to them."""
+    """Who acts in one exploration, how much may happen to them, and without which guards that is too much."""
 
-    actors: Sequence[Actor]
+    actors: Sequence[Base]
     ticks: int = 3
     kills: int = 1
     sets: int = 0  # how far the clock of the database is set, once
-    is_session_ending: bool = False
-    first: tuple[tuple[str, Ledger], ...] = (("A", Ledger("L")),)
-    created: tuple[tuple[object, str], ...] = ()
-    again: object = None  # moves the ledger once more at the end
+    backs: bool = False  # a backup is put back, once
+    backup: Ledger | None = None  # without it one is taken at any moment
+    first: Mapping[str, Ledger] = {"A": Ledger("L")}
+    created: Mapping[object, str] = {}
+    follows: Sequence[tuple[int, int]] = ()  # who starts when who else has ended
+    again: Any = None  # moves the ledger once more at the end
+    finds: Sequence[str] = ()  # the guards that it needs
 
 
 class Budget(NamedTuple):
@@ -41,7 +33,8 @@ class Budget(NamedTuple):
     ticks: int
     kills: int
     sets: int
-    is_session_ending: bool
+    takes: bool
+    backs: bool
 
 
 class Point(NamedTuple):
@@ -71,7 +64,7 @@ def explore(cast: Cast, *left_out: str) -> Explored:
             continue
         met.add(key)
         following = list(_following(cast, point))
-        problems = [*point.world.violations(), *_problems_at_end(cast, point, following)]
+        problems = [*violations(point.world), *_problems_at_end(cast, point, following)]
         if problems:
             return Explored(len(met), dict.fromkeys(problems, " ".join(_words(point.log))))
         stack += following
@@ -82,9 +75,11 @@ def _first_point(cast: Cast, left_out: Sequence[str]) -> Point:
     if not set(left_out) <= set(GUARDS):
         raise KeyError(left_out)
     world = World(frozenset(left_out), ledgers=dict(cast.first), created=dict(cast.created))
+    world.backup = cast.backup
     for number, actor in enumerate(cast.actors):
         actor.number = number
-    budget = Budget(cast.ticks, cast.kills, cast.sets, cast.is_session_ending)
+    takes = cast.backs and not cast.backup
+    budget = Budget(cast.ticks, cast.kills, cast.sets, takes, cast.backs)
     return Point(world, tuple(actor.start() for actor in cast.actors), budget, ())
 
 
@@ -101,22 +96,23 @@ def _problems_at_end(cast: Cast, point: Point, following: Sequence[Point]) -> It
         yield "everybody waits"
     if any(point.states) or point.world.requests:
         return
-    yield from point.world.violations_at_end()
-    mover: Any = cast.again
+    yield from violations_at_end(point.world)
+    mover = cast.again
     if mover:
         after = point.world.copy()
         state = mover.start()
         while state:
             state = getattr(mover, state.step)(after, state)
-        yield from after.violations()
-        yield from after.violations_at_end()
+        yield from violations(after)
+        yield from violations_at_end(after)
         if not after.usable(mover.source) and not after.usable(mover.target):
             yield "running the move again does not complete it"
 
 
 def _following(cast: Cast, point: Point) -> Iterator[Point]:
+    waiting = {number for number, first in cast.follows if point.states[first]}
     for number, state in enumerate(point.states):
-        if state:
+        if state and number not in waiting:
             yield from _steps(cast, point, number, state)
     yield from _requests(point)
     yield from _events(cast, point)
@@ -139,6 +135,8 @@ def _steps(cast: Cast, point: Point, number: int, state: State) -> Iterator[Poin
     if point.budget.kills:
         world = point.world.copy()
         world.locks = tuple(lock for lock in world.locks if lock[1] != number)
+        if cast.backs and not point.budget.backs:
+            world.taken_back |= {number}
         budget = point.budget._replace(kills=point.budget.kills - 1)
         yield Point(world, _with(point.states, number, None), budget, (point.log, f"{number}:KILL"))
 
@@ -163,7 +161,8 @@ def _requests(point: Point) -> Iterator[Point]:
 def _events(cast: Cast, point: Point) -> Iterator[Point]:
     world, budget = point.world, point.budget
     if budget.ticks and all(request.until > world.now + 1 for request in world.requests.values()):
-        after = replace(world.copy(), now=world.now + 1)
+        after = world.copy()
+        after.now += 1
         clocks = [
             (state, state and state._replace(slept=state.slept + 1))
             if state and actor.sleeps(world)
@@ -174,9 +173,17 @@ def _events(cast: Cast, point: Point) -> Iterator[Point]:
             left = budget._replace(ticks=budget.ticks - 1)
             yield Point(after, tuple(states), left, (point.log, "tick"))
     if budget.sets:
-        after = replace(world.copy(), offset=budget.sets)
+        after = world.copy()
+        after.offset, after.first_seen = budget.sets, {}
         yield Point(after, point.states, budget._replace(sets=0), (point.log, "clock set"))
-    if budget.is_session_ending:
-        after = replace(world.copy(), session_ended=True)
-        left = budget._replace(is_session_ending=False)
-        yield Point(after, point.states, left, (point.log, "session ends"))
+    if budget.takes:
+        after = world.copy()
+        after.backup = world.ledgers["A"]
+        left = budget._replace(takes=False)
+        yield Point(after, point.states, left, (point.log, "backup"))
+    elif budget.backs and not any(point.states[first] for who, first in cast.follows if who < 0):
+        after = world.copy()
+        after.ledgers["A"], after.backup = world.backup, None
+        after.taken_back = frozenset(run for run, state in enumerate(point.states) if not state)
+        left = budget._replace(backs=False)
+        yield Point(after, point.states, left, (point.log, "backup put back"))

@@ -1,109 +1,138 @@
-"""The actors of the model that move, rename or lose a ledger."""
+"""The actors of the model that move, rename or remove a ledger."""
 
 from __future__ import annotations
 
-from .model_actors import Base
-from .model_world import FILLING, IN_USE, INTENT, MOVED, Ledger, State, World
+from .model_actors import Base, State
+from .model_world import FILLED, FILLING, IN_USE, LEASE, MOVED, Ledger, World
 
 
 class Mover(Base):
     """Moves a ledger; `fails`: the target may be full, read-only or away at any of its steps."""
 
+    first = "look"
+
     def __init__(self, source: str = "A", target: str = "B", fails: bool = False) -> None:
         self.source, self.target, self.fails = source, target, fails
 
-    def start(self) -> State:
-        """Begin with the reservation."""
-        return State("reserve")
+    def look(self, world: World, state: State) -> State | None:
+        """See whether the source may be moved to this place, or was."""
+        source = world.ledgers.get(self.source)
+        if source is None or source.mark == FILLING:
+            return None
+        if source.mark != IN_USE and source.to != self.target:
+            return None
+        if source.mark == FILLED and world.guards("fill once"):
+            return state._replace(step="open", reservation=source.reservation)
+        if source.mark == IN_USE and self._is_held(world, source):
+            return None
+        return state._replace(step="reserve", revision=source.reservation)
 
     def reserve(self, world: World, state: State) -> State | None:
         """Make sure that the target is ours, and can be written."""
-        source, target = world.ledgers[self.source], world.ledgers.get(self.target)
-        if source.mark == MOVED and source.to != self.target:
-            return None
-        if source.mark == IN_USE and source.has_intent and world.guards("close intent"):
-            return None
-        if self.fails and world.choose(2):
+        source, target = world.ledgers.get(self.source), world.ledgers.get(self.target)
+        if source is None or (self.fails and world.choose(2)):
             return None
         if target is None:
-            world.ledgers[self.target] = Ledger(source.ledger_id, FILLING)
+            target = Ledger(source.ledger_id, FILLING, reservation=self.number + 1)
+            world.ledgers[self.target] = target
         elif target.ledger_id != source.ledger_id or target.mark != FILLING:
             return None
-        return state._replace(step="close" if world.guards("close first") else "fill")
+        return self._next(world, state._replace(reservation=target.reservation))
+
+    def _next(self, world: World, state: State) -> State | None:
+        steps = ["reserve", "close", "portion", "mark", "open"]
+        if not world.guards("close first"):
+            steps = ["reserve", "portion", "close", "mark", "open"]
+        if not world.guards("mark first"):
+            steps = ["reserve", "close", "portion", "open", "mark"]
+        after = dict(zip(steps, steps[1:])).get(state.step)
+        return state._replace(step=after) if after else None
+
+    def _is_held(self, world: World, source: Ledger) -> bool:
+        return world.has_open_intent(source) and world.guards("close intent")
 
     def close(self, world: World, state: State) -> State | None:
         """Mark the source as moved; this is the commit."""
-        source = world.ledgers[self.source]
-        if source.mark == MOVED:
-            is_ours = source.to == self.target
-        else:
-            is_ours = not (source.has_intent and world.guards("close intent"))
-            if is_ours:
-                world.ledgers[self.source] = source._replace(mark=MOVED, to=self.target)
-        return state._replace(step="fill") if is_ours and world.guards("close first") else None
-
-    def fill(self, world: World, state: State) -> State | None:
-        """Copy all, and mark the target as in use, in one transaction."""
-        source, target = world.ledgers[self.source], world.ledgers.get(self.target)
-        if self.fails and world.choose(2):
+        source = world.ledgers.get(self.source)
+        if source is None or source.mark == FILLING or self._is_held(world, source):
             return None
-        if target is None:
-            return None  # run again, it reserves again
-        is_ours = target.mark == FILLING and target.ledger_id == source.ledger_id
+        is_as_seen = source.reservation == state.revision or not world.guards("close as seen")
+        is_ours = is_as_seen if source.mark == IN_USE else source.to == self.target
+        if not is_ours or (source.mark == FILLED and world.guards("fill once")):
+            return None
+        world.ledgers[self.source] = source._replace(
+            mark=MOVED, to=self.target, reservation=state.reservation
+        )
+        return self._next(world, state)
+
+    def portion(self, world: World, state: State) -> State | None:
+        """Copy the history, or the entries, as far as the target lacks them."""
+        source, target = world.ledgers.get(self.source), world.ledgers.get(self.target)
+        if source is None or target is None or (self.fails and world.choose(2)):
+            return None
+        is_ours = target.mark == FILLING and target.reservation == state.reservation
+        if not is_ours and world.guards("portion"):
+            return None
+        if state.tries == 0:
+            rows = (row for row in source.history if row not in target.history)
+            target = target._replace(history=(*target.history, *rows), url=source.url)
+            target = target._replace(drawn=max(source.drawn, target.drawn))
+        else:
+            for entry in source.entries:  # by the clock of the target each lease has ended
+                ended = entry._replace(lease_from=entry.lease_from - LEASE)
+                target = target if target.find(entry.key) else target.having(ended)
+        world.ledgers[self.target] = target
+        state = state._replace(tries=state.tries + 1)
+        return state if state.tries < 2 else self._next(world, state)
+
+    def mark(self, world: World, state: State) -> State | None:
+        """Mark the source as filled, which it stays."""
+        source = world.ledgers.get(self.source)
+        is_ours = source and source.to == self.target and source.reservation == state.reservation
+        if source is None or not is_ours or source.mark not in {MOVED, FILLED}:
+            return None
+        world.ledgers[self.source] = source._replace(mark=FILLED)
+        return self._next(world, state)
+
+    def open(self, world: World, state: State) -> State | None:
+        """Put the target into use."""
+        target = world.ledgers.get(self.target)
+        is_ours = target and target.reservation == state.reservation
+        if not target or target.mark != FILLING or (self.fails and world.choose(2)):
+            return None
         if is_ours or not world.guards("reservation"):
-            world.ledgers[self.target] = source._replace(mark=IN_USE, to="")
-        return None if world.guards("close first") else state._replace(step="close")
+            world.ledgers[self.target] = target._replace(mark=IN_USE)
+        return self._next(world, state)
 
 
 class Renamer(Base):
     """Gives the ledger a new URL of its service."""
 
+    first = "rename"
+
     def __init__(self, url: str, place: str = "A") -> None:
         self.url, self.place = url, place
-
-    def start(self) -> State:
-        """There is one step."""
-        return State("rename")
 
     def rename(self, world: World, _state: State) -> None:
         """Write the URL, unless a request may be in flight."""
         ledger = world.ledgers[self.place]
-        if ledger.mark == IN_USE and not (ledger.has_intent and world.guards("url intent")):
+        is_held = world.has_open_intent(ledger) and world.guards("url intent")
+        if ledger.mark == IN_USE and not is_held:
             world.ledgers[self.place] = ledger._replace(url=self.url)
 
 
 class Remover(Base):
-    """Deletes the reservation of a move."""
+    """A person who deletes what seems of no use: a target that is filling, or the ledger of an earlier place."""
 
-    def __init__(self, source: str = "A", target: str = "B") -> None:
-        self.source, self.target = source, target
+    first = "remove"
 
-    def start(self) -> State:
-        """Begin with the source."""
-        return State("remove")
-
-    def remove(self, world: World, _state: State) -> None:
-        """Delete the reservation while the source is in use."""
-        target = world.ledgers.get(self.target)
-        is_in_use = world.ledgers[self.source].mark == IN_USE
-        if target and target.mark == FILLING and is_in_use and not world.guards("stays"):
-            del world.ledgers[self.target]
-
-
-class Failover(Base):
-    """Makes the database lose the intents that were not replicated."""
-
-    def __init__(self, place: str = "A") -> None:
+    def __init__(self, place: str) -> None:
         self.place = place
 
-    def start(self) -> State:
-        """There is one step."""
-        return State("lose")
-
-    def lose(self, world: World, _state: State) -> None:
-        """Lose them."""
-        ledger = world.ledgers[self.place]
-        for entry in ledger.entries:
-            if entry.state == INTENT:
-                ledger = ledger.without(entry.key)
-        world.ledgers[self.place] = ledger
+    def remove(self, world: World, _state: State) -> None:
+        """Delete it."""
+        ledger = world.ledgers.get(self.place)
+        target = ledger and world.ledgers.get(ledger.to)
+        is_earlier = ledger and ledger.mark == FILLED and target and target.mark == IN_USE
+        if ledger and (ledger.mark == FILLING or is_earlier):
+            del world.ledgers[self.place]

@@ -1,9 +1,9 @@
-"""A model of the ledger: its statements, the service, and the clocks.
+"""A model of the ledger: its statements, the notes of controllers, the service, and the clocks.
 
 Each statement is a method of World and changes the world at once, like a statement or transaction of the
-database. Each guard of a statement has a name in GUARDS, and an exploration can leave guards out: then it has to
-find a violation. `model` explores it;
-`model_actors` and `model_movers` say who takes which steps, `model_casts` who acts together.
+database. Each guard has a name in GUARDS, and an exploration can leave guards out: then it has to find a
+violation. `model` explores it; `model_actors` and `model_movers` say who takes which steps, `model_casts` who acts
+together, `model_violations` what must not hold.
 
 A request is settled, by arriving or by getting lost, within TIMEOUT of its first byte and before its sender hears
 about it. What a service does later than that, no ledger can prevent.
@@ -11,12 +11,13 @@ about it. What a service does later than that, no ledger can prevent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 TIMEOUT, LEASE = 1, 2  # ticks: a lease is longer than the timeout by the margin
-IN_USE, MOVED, FILLING = "in use", "moved", "filling"
+IN_USE, MOVED, FILLED, FILLING = "in use", "moved", "filled", "filling"
 INTENT, UNKNOWN, DONE, ABSENT = "intent", "unknown", "done", "absent"
 REFUSED = "refused"  # the outcome of a request that the service provably did not process
 
@@ -26,53 +27,92 @@ GUARDS = {
     "own revision": "a revision is drawn by its writer and never used again",
     "listed": "an entry whose lease runs is not listed as in doubt",
     "edit lease": "an edit needs a lease that has ended",
-    "no session": "a lease does not end with a session of the database",
-    "future": "a lease that begins in the future runs, unless it begins more than a lease ahead",
-    "not for ever": "a lease that begins more than a lease ahead has ended",
+    "future": "a lease that begins in the future has not ended",
+    "first sight": "such a lease begins when a task that sends or edits first sees it",
     "look": "the owner looks at its clock at the first byte",
     "before": "the owner measures from before it hands the statement over",
     "first": "the owner measures from before the first time that it hands the statement over",
     "clock": "the clock of the owner goes on while the machine sleeps",
-    "shell": "a module on a target measures from the shell that answered before the begin",
-    "own result": "an outcome is written only by what sent the request",
-    "renew": "a further attempt renews the lease",
-    "renew lease": "a renewal needs a lease that still runs",
-    "renew revision": "a renewal gives a new revision",
+    "begin again": "an attempt that is repeated ends its intent, and the next one begins again",
     "late insert": "an accepted or unknown outcome that finds no entry inserts one",
-    "late usable": "such an insert names the mark of the ledger",
+    "outcome usable": "an outcome names the mark of the ledger",
     "usable": "a begin names the mark of the ledger",
     "url": "a begin names the URL of the ledger",
-    "url intent": "a new URL is refused while there is an intent",
-    "close intent": "a ledger with an intent is not closed",
+    "url intent": "a new URL is refused while there is an open intent",
+    "close intent": "a ledger with an open intent is not closed",
     "close first": "a move closes the source before it fills the target",
-    "reservation": "a move fills only its own reservation",
-    "stays": "nobody deletes the reservation of a move",
+    "portion": "a portion is written only while the target is filling",
+    "reservation": "a move opens only the target with its reservation",
+    "mark first": "a source is marked as filled before its target is opened",
+    "fill once": "a source that is filled fills nothing again",
+    "close as seen": "a source is closed as it was when the target was reserved",
     "approval": "the begin refuses an asset that had an effect since the plan",
     "per asset": "an approval has a number for each asset",
     "snapshot": "the guard of the approval sees what was committed before the insert",
+    "plan row": "a ledger that lacks the last row of the plan is refused",
     "named": "an edit to absent names the revision or the id that the person looked at",
     "order": "the statements of a commit are in the order of their keys",
+    "note first": "a controller notes its beginning before the request",
+    "note seen": "a controller notes the last row that it saw when it planned",
+    "note kept": "a ledger that lacks a noted row leaves the notes as they are",
+    "note of each run": "a controller has a note for each run",
+    "note by id": "a ledger with a new URL has the notes of before",
+    "look again": "after its own note the owner looks whether the ledger has all noted rows",
+    "end": "a list looks at its end, and writes a lost outcome again",
+    "lost": "what is known of a beginning is written only where it was lost or is in doubt",
+    "own rows": "it is written also where the history has the beginning",
+    "later": "it is left where the asset has a later row",
+    "before it": "the row of the asset before a beginning is read in its transaction",
+    "written back": "a beginning that was lost is written back by its revision",
 }
 
 
 class Entry(NamedTuple):
-    """An entry; `renewed`: the true time at which its lease began."""
+    """An entry; `began`: the revision of the beginning that it is of."""
 
     key: str
     state: str
     revision: object
-    url: str = ""
+    began: object = None
+    url: str = "url"
     body: str = ""
     lease_from: int = 0
-    renewed: int = 0
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the outcome is not known."""
+        return self.state in {INTENT, UNKNOWN}
 
 
 class Row(NamedTuple):
-    """A row of the history."""
+    """A row of the history: a beginning, the outcome of one, or an edit (which has no `began`)."""
 
     number: int
     key: str
     state: str
+    revision: object
+    began: object = None
+
+    @property
+    def run(self) -> object:
+        """Return the run that wrote the row."""
+        return self.revision[0] if isinstance(self.revision, tuple) else self.revision
+
+    @property
+    def is_outcome(self) -> bool:
+        """Whether the row is neither a beginning nor an edit."""
+        return self.began not in {None, self.revision}
+
+
+class Known(NamedTuple):
+    """What a run knows of an asset, in memory and in its report; `after`: its row before the run."""
+
+    run: object
+    key: str
+    state: str
+    body: str
+    began: object
+    after: object
 
 
 class Ledger(NamedTuple):
@@ -81,6 +121,7 @@ class Ledger(NamedTuple):
     ledger_id: str
     mark: str = IN_USE
     to: str = ""
+    reservation: object = None
     url: str = "url"
     entries: tuple[Entry, ...] = ()
     history: tuple[Row, ...] = ()
@@ -98,15 +139,24 @@ class Ledger(NamedTuple):
         """Return the ledger without the entry of a key."""
         return self._replace(entries=tuple(entry for entry in self.entries if entry.key != key))
 
-    def recording(self, key: str, state: str, number: int = 0) -> Ledger:
+    def recording(
+        self, key: str, state: str, revision: object, began: object = None, number: int = 0
+    ) -> Ledger:
         """Return the ledger with a row of history, by default with the next number."""
         drawn = self.drawn if number else self.drawn + 1
-        return self._replace(history=(*self.history, Row(number or drawn, key, state)), drawn=drawn)
+        row = Row(number or drawn, key, state, revision, began)
+        return self._replace(history=(*self.history, row), drawn=drawn)
 
-    @property
-    def has_intent(self) -> bool:
-        """Whether a request may be in flight."""
-        return any(entry.state == INTENT for entry in self.entries)
+    def has(self, revision: object) -> bool:
+        """Whether a row of the history is there."""
+        return any(row.revision == revision for row in self.history)
+
+    def last_cause(self, key: str = "") -> Row | None:
+        """Return the last beginning or edit, of a key or of all; not a beginning that was refused."""
+        refused = {row.began for row in self.history if row.state == REFUSED}
+        causes = [row for row in self.history if key in {"", row.key} and not row.is_outcome]
+        causes = [row for row in causes if row.revision not in refused]
+        return max(causes, key=attrgetter("number"), default=None)
 
     def last(self, key: str = "") -> int:
         """Return the last number of the history that is visible, of a key or of all."""
@@ -121,6 +171,9 @@ class Request(NamedTuple):
     until: int
 
 
+PARTS = "ledgers", "requests", "created", "bodies", "notes", "reports", "first_seen"
+
+
 @dataclass
 class World:
     """All that is shared. `now` is true time; the clock of the database may be set."""
@@ -132,10 +185,14 @@ class World:
     requests: dict[object, Request] = field(default_factory=dict)
     created: dict[object, str] = field(default_factory=dict)  # id: key
     bodies: dict[str, str] = field(default_factory=dict)  # what an update left at the service
+    notes: dict[tuple[object, object], object] = field(default_factory=dict)
+    reports: dict[int, Known] = field(default_factory=dict)  # by run
+    first_seen: dict[object, int] = field(default_factory=dict)  # leases, by revision: true time
+    backup: Ledger | None = None
     told: frozenset[object] = frozenset()  # ids that a result named because no ledger has them
-    reused: frozenset[str] = frozenset()  # keys of approvals that had an effect before
+    taken_back: frozenset[int] = frozenset()  # runs whose ledger went back after they had ended
+    wrong: frozenset[str] = frozenset()  # what an actor saw
     locks: tuple[tuple[str, int], ...] = ()
-    session_ended: bool = False
     choices: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
@@ -154,28 +211,17 @@ class World:
 
     def copy(self) -> World:
         """Return a world that can be changed."""
-        return replace(
-            self,
-            ledgers=dict(self.ledgers),
-            requests=dict(self.requests),
-            created=dict(self.created),
-            bodies=dict(self.bodies),
-            choices=[],
-            asked=[],
-        )
+        world = copy(self)
+        for name in PARTS:
+            setattr(world, name, dict(getattr(self, name)))
+        world.choices, world.asked = [], []
+        return world
 
     def key(self) -> tuple[Any, ...]:
         """Return what distinguishes this world from others."""
-        parts = (self.ledgers, self.requests, self.created, self.bodies)
-        return (
-            self.now,
-            self.offset,
-            *(tuple(sorted(part.items(), key=repr)) for part in parts),
-            self.told,
-            self.reused,
-            self.locks,
-            self.session_ended,
-        )
+        parts = (frozenset(getattr(self, name).items()) for name in PARTS)
+        others = self.backup, self.told, self.taken_back, self.wrong, self.locks
+        return (self.now, self.offset, *parts, *others)
 
     # The predicates of the statements
 
@@ -184,14 +230,31 @@ class World:
         ledger = self.ledgers.get(place)
         return bool(ledger and ledger.mark == IN_USE and url in {"", ledger.url})
 
-    def running(self, entry: Entry, now: int | None = None) -> bool:
+    def running(self, entry: Entry) -> bool:
         """Whether the lease of an entry runs, by the clock of the database."""
-        if entry.state != INTENT:
-            return False
-        age = (self.now if now is None else now) + self.offset - entry.lease_from
-        if age < 0 and not self.guards("future"):
-            return False
-        return age < LEASE and (age > -LEASE or not self.guards("not for ever"))
+        age = self.now + self.offset - entry.lease_from
+        is_running = age < LEASE and (age >= 0 or self.guards("future"))
+        return entry.state == INTENT and is_running
+
+    def has_open_intent(self, ledger: Ledger) -> bool:
+        """Whether there is an intent of a creation, or of an update whose lease runs."""
+        intents = (entry for entry in ledger.entries if entry.state == INTENT)
+        return any(not entry.body or self.running(entry) for entry in intents)
+
+    def noted(self, controller: str, place: str) -> dict[object, object]:
+        """Return the rows that a controller has noted of a ledger, by run."""
+        whose = self.note_key(controller, place, None)[0]
+        return {run: row for (key, run), row in self.notes.items() if key == whose}
+
+    def note_key(self, controller: str, place: str, run: object) -> tuple[object, object]:
+        """Return under what a controller notes a row."""
+        url = "" if self.guards("note by id") else self.ledgers[place].url
+        return (controller, url), run
+
+    def lacks_noted(self, controller: str, place: str) -> bool:
+        """Whether the ledger lacks a row that the controller has noted."""
+        noted = self.noted(controller, place).values()
+        return not all(self.ledgers[place].has(row) for row in noted)
 
     # The statements; each returns whether it changed something
 
@@ -207,124 +270,88 @@ class World:
         if not is_as_read and self.guards("insert" if seen is None else "revision"):
             return False
         if is_approved:
-            self.ledgers[place] = ledger.having(self._leased(entry))
+            ledger = ledger.having(entry._replace(lease_from=self.now + self.offset))
+            ledger = ledger.recording(entry.key, INTENT, entry.revision, entry.revision)
+            self.ledgers[place] = ledger
         return is_approved
 
-    def renew(self, place: str, key: str, seen: object, new: object) -> bool:
-        """Give an intent a new lease."""
-        entry = self.ledgers[place].find(key)
-        if not entry or entry.revision != seen or entry.state != INTENT:
-            return False
-        if not self.usable(place) or (self.guards("renew lease") and not self.running(entry)):
-            return False
-        revision = new if self.guards("renew revision") else seen
-        leased = self._leased(entry._replace(revision=revision))
-        self.ledgers[place] = self.ledgers[place].having(leased)
-        return True
+    def see(self, place: str, entry: Entry) -> None:
+        """See a lease that runs, as a task that sends or edits; one in the future begins now."""
+        self.first_seen.setdefault(entry.revision, self.now)
+        now = self.now + self.offset
+        if entry.lease_from > now and self.guards("first sight"):
+            self.ledgers[place] = self.ledgers[place].having(entry._replace(lease_from=now))
 
-    def _leased(self, entry: Entry) -> Entry:
-        return entry._replace(lease_from=self.now + self.offset, renewed=self.now)
-
-    def finish(
-        self, place: str, after: Entry, seen: object, asset: object, before: Entry | None = None
-    ) -> None:
+    def finish(self, place: str, after: Entry, asset: object, before: Entry | None = None) -> None:
         """Write how an attempt ended; name the asset if no ledger is going to have it.
 
         A refused attempt leaves the entry as it was `before`; an intent that was in doubt stays in doubt.
         """
         ledger = self.ledgers[place]
+        if ledger.mark != IN_USE and self.guards("outcome usable"):
+            self.told |= {asset}
+            return
         found = ledger.find(after.key)
-        if found and found.revision == seen:
+        if found and found.revision == after.began:
             left: Entry | None = after
             if after.state == REFUSED:
                 state = before and (UNKNOWN if before.state == INTENT else before.state)
                 left = before and before._replace(state=str(state), revision=after.revision)
             ledger = ledger.having(left) if left else ledger.without(after.key)
-            self.ledgers[place] = ledger.recording(after.key, after.state)
-        elif after.state != REFUSED and self.guards("late insert"):
-            if ledger.mark != IN_USE and self.guards("late usable"):
-                self.told |= {asset}
-                return
-            self.told |= {asset} if found else frozenset()
-            ledger = ledger if found else ledger.having(after)
-            self.ledgers[place] = ledger.recording(after.key, after.state)
+        elif after.state == REFUSED or not self.guards("late insert"):
+            return
+        elif found:
+            self.told |= {asset}
+        else:
+            ledger = ledger.having(after)
+        self.ledgers[place] = ledger.recording(after.key, after.state, after.revision, after.began)
 
-    def edit(
-        self, place: str, key: str, seen: object, after: Entry | None, is_named: bool = True
-    ) -> bool:
-        """Settle, correct, adopt or forget an entry."""
+    def edit(self, place: str, seen: object, after: Entry, is_named: bool = True) -> bool:
+        """Settle, correct, adopt or forget (`absent`) an entry."""
         ledger = self.ledgers[place]
-        found = ledger.find(key)
+        found = ledger.find(after.key)
         if not self.usable(place) or (is_named and (found and found.revision) != seen):
             return False
-        is_free = self.session_ended and not self.guards("no session")
-        if found and self.running(found) and self.guards("edit lease") and not is_free:
-            return False
-        ledger = ledger.having(after) if after else ledger.without(key)
-        self.ledgers[place] = ledger.recording(key, after.state if after else ABSENT)
+        if found and self.running(found):
+            self.see(place, found)
+            if self.guards("edit lease"):
+                return False
+        is_absent = after.state == ABSENT
+        ledger = ledger.without(after.key) if is_absent else ledger.having(after)
+        self.ledgers[place] = ledger.recording(after.key, after.state, after.revision)
         return True
 
-    def violations(self) -> Iterator[str]:
-        """Yield what must never hold."""
-        keys = list(self.created.values())
-        yield from (f"{key} exists twice" for key in sorted(set(keys)) if keys.count(key) > 1)
-        yield from (f"the approval of {key} was used again" for key in self.reused)
-        used = [ledger.ledger_id for ledger in self.ledgers.values() if ledger.mark == IN_USE]
-        if len(used) != len(set(used)):
-            yield "two ledgers of one id are in use"
-        for ledger in self.ledgers.values():
-            for entry in ledger.entries:
-                yield from self._violations_of_intent(ledger, entry)
-            target = self.ledgers.get(ledger.to)
-            if ledger.mark == MOVED and target and target.mark == IN_USE:
-                yield from _violations_of_move(ledger, target)
+    def write_known(self, place: str, known: Known, revision: object) -> bool:
+        """Write what a run knows of an asset, at its end or from its report, where that was lost.
 
-    def _violations_of_intent(self, ledger: Ledger, entry: Entry) -> Iterator[str]:
-        if entry.state == INTENT and entry.url != ledger.url:
-            yield f"a request for {entry.key} belongs to another URL"
-        moments = range(entry.renewed, self.now + 1)
-        if sum(self.running(entry, moment) for moment in moments) > 2 * LEASE:
-            yield f"the lease of {entry.key} does not end"
+        Return false if it was lost and could not be written.
+        """
+        ledger = self.ledgers[place]
+        if not self.usable(place):
+            return False
+        entry = ledger.find(known.key)
+        is_in_doubt = bool(entry and entry.is_in_doubt and entry.began == known.began)
+        is_lost = not ledger.has(known.began)
+        last = ledger.last_cause(known.key)
+        acts = is_in_doubt and self.guards("own rows")
+        if is_lost:
+            is_as_before = last is None or last.revision == known.after or last.run == known.run
+            acts = is_as_before or not self.guards("later")
+        if acts or not self.guards("lost"):
+            after = Entry(known.key, known.state, revision, known.began, body=known.body)
+            if known.state != REFUSED:
+                ledger = ledger.having(after)
+            elif (
+                is_in_doubt and not known.body
+            ):  # an update that was refused leaves what was before
+                ledger = ledger.without(known.key)
+        elif not is_lost or not self._was_edited_since(ledger, last, known):
+            return not is_lost
+        row = known.began if is_lost and self.guards("written back") else revision
+        self.ledgers[place] = ledger.recording(known.key, known.state, row, known.began)
+        return True
 
-    def violations_at_end(self) -> Iterator[str]:
-        """Yield what must not hold when nobody acts any more."""
-        used = [ledger for ledger in self.ledgers.values() if self._counts(ledger)]
-        for asset, key in self.created.items():
-            if asset not in self.told and not any(ledger.find(key) for ledger in used):
-                yield f"{key} exists and nobody knows"
-        for ledger in used:
-            for entry in ledger.entries:
-                body = self.bodies.get(entry.key, entry.body)
-                if entry.state == DONE and entry.body != body:
-                    yield f"{entry.key} is {body}, and recorded as {entry.body}"
-
-    def _counts(self, ledger: Ledger) -> bool:
-        """Whether a ledger is in use, or the next move fills its target from it."""
-        target = self.ledgers.get(ledger.to)
-        return ledger.mark != MOVED or not target or target.mark == FILLING
-
-
-def _violations_of_move(source: Ledger, target: Ledger) -> Iterator[str]:
-    if not set(source.history) <= set(target.history):
-        yield "an outcome was written after the move"
-    recorded = {row.key for row in target.history[len(source.history) :]}
-    for entry in source.entries:
-        if not target.find(entry.key) and entry.key not in recorded:
-            yield f"{entry.key} was lost by the move"
-
-
-class State(NamedTuple):
-    """Where an actor is: its next step, and what it knows."""
-
-    step: str
-    revision: object = None
-    before: Entry | None = None  # the entry that was read
-    approved: frozenset[int] = frozenset()  # the rows of the history that the approval knows
-    last: int = 0  # the number that the approval names
-    since: int = 0
-    tries: int = 0
-    waits: int = 1
-    drawn: int = 0
-    outcome: str = ""
-    is_alone: bool = False  # its controller is gone, and the module goes on
-    slept: int = 0
+    def _was_edited_since(self, ledger: Ledger, last: Row | None, known: Known) -> bool:
+        before = [row.number for row in ledger.history if row.revision == known.after]
+        is_later = known.after is None or (before and last and last.number > before[0])
+        return bool(last and last.began is None and is_later)

@@ -9,12 +9,12 @@ from datetime import datetime, timezone
 from functools import cache
 from typing import NamedTuple
 
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     LedgerAway,
     LedgerError,
-    Write,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import (
     Row,
     Statement,

@@ -29,17 +29,22 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.module_utils._http import transport
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
+    open_ledger,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.postgresql import (
     PostgresDatabase,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
     SqliteDatabase,
 )
 from ledger.tasks import list_task, moved, task
-from support.ledgers import open_at
+from support.ledgers import HOME, open_at
 
 # Calls at which a process dies: those that change the database, and the request.
 CALLS = [
+    (SqliteDatabase, "create"),
     (SqliteDatabase, "execute"),
     (PostgresDatabase, "execute"),
     (transport, "send_once"),
@@ -92,9 +97,13 @@ def move(source: str, target: str, number: int = 0, when: str = "") -> Iterator[
 
 
 def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict]:
-    """Run (`mode`: run or check) a task whose files may not grow from `before` it or from `after`
-    its answer.
+    """Run (`mode`: run or check) a task, whose ledger is not created, and whose files may not grow
+    from `before` it or from `after` its answer.
     """
+
+    def opens(location: str, base_url: str) -> Ledger:
+        return open_ledger(location, Seen(HOME), base_url, writes=mode == "run")
+
     real = transport.send_once
 
     def send_once(*arguments, **options):
@@ -107,7 +116,7 @@ def limited(location: str, url: str, mode: str, when: str = "") -> Iterator[dict
         _fill()
     elif when == "after":
         transport.send_once = send_once
-    yield task(location, base_url=url, check_mode=mode == "check")
+    yield task(location, base_url=url, check_mode=mode == "check", opens=opens)
 
 
 def swept(location: str, url: str, name: str) -> Iterator[object]:
@@ -137,7 +146,7 @@ def die_at(number: int, when: str) -> None:
         real = getattr(owner, name)
 
         def dying(*arguments, **options):
-            if owner is not transport and not any(arguments[2:]):  # it reads
+            if name == "execute" and not any(arguments[2:]):  # it reads
                 return real(*arguments, **options)
             is_last = next(made) == number
             if is_last and when == "before":

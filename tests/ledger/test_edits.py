@@ -25,7 +25,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ledger.conftest import SLOW_ON_POSTGRES
 from ledger.entries import edited, end_leases, history, listed, put, states
-from ledger.tasks import key, list_task, task
+from ledger.tasks import key
 from support import CREATE, UPDATE
 from support.ledgers import create, entry_of
 
@@ -352,20 +352,6 @@ def test_what_ledger_info_returns_can_be_given_back(edit):
     assert sorted(result["names"]["in_doubt"]) == sorted(IN_DOUBT)
     settled = [{**each, "asset": {"id": "9"}} for each in rows if each.get("name") == UNKNOWN]
     assert edit(*settled)["names"]["settled_present"] == [UNKNOWN]
-
-
-def test_an_adopted_machine_is_compared_in_the_fields_that_it_has(edit, service):
-    """Otherwise each of those that were created before the ledger would differ from the list."""
-    edit(machine("web01", asset={"id": "1"}), machine("web02", asset=ASSET | {"name": "web02"}))
-    wanted = [
-        {"name": "web01", "attributes": {"cpu": 8}},
-        {"name": "web02", "attributes": {"cpu": 4, "ip": "192.0.2.1"}},
-    ]
-    result = list_task(edit.location, [], base_url=service.url, virtual_machines=wanted)
-    assert (result["changed"], result.get("failed", False)) == (False, False)
-    other = task(edit.location, base_url=service.url, name="web02", attributes={"cpu": 5})
-    assert "attributes.cpu (5 asked for, 4 recorded)" in other["msg"]
-    assert service.api.conversation == []
 
 
 def test_the_module_edits_by_options_and_files_and_says_by_name_what_it_did(ansible, service):

@@ -28,6 +28,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     STATES,
     UNKNOWN,
     Entry,
+    Write,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.recording import (
@@ -37,7 +38,6 @@ from emulator import faults
 from ledger.entries import bare, execute, history, put
 from ledger.tasks import TOKEN, key, list_task, open_at, task
 from support import CREATE, OPERATION, SPECS, UPDATE
-from support.databases import schema_in
 from support.ledgers import entry_of
 from support.wire import answer, running
 
@@ -52,7 +52,7 @@ ENDINGS = {
     "drop": ({"kind": "drop", "when": "after"}, "unknown", UNKNOWN),
     "refusal": ({"kind": "status", "status": 403}, "rejected", None),
 }
-# What a task without force does with the entry that it finds.
+# What a task does with the entry that it finds.
 SENDS, KEEPS, REFUSES = "sends", "keeps", "refuses"
 FOUND = {
     None: {CREATE: SENDS, UPDATE: SENDS},
@@ -61,6 +61,13 @@ FOUND = {
     ACCEPTED: {CREATE: REFUSES, UPDATE: SENDS},
     DONE: {CREATE: KEEPS, UPDATE: SENDS},  # ASSET has no login
 }
+
+SENDING = [
+    (resource, state)
+    for state, does in FOUND.items()
+    for resource in does
+    if does[resource] == SENDS
+]
 
 
 @dataclass
@@ -89,21 +96,10 @@ class Scene:
         return len(self.service.api.conversation)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def location(request, tmp_path_factory) -> str:
-    """The ledger of all these tests, which begin without an entry."""
-    if request.param == "sqlite":
-        return str(tmp_path_factory.mktemp("states") / "ledger.db")
-    return schema_in(request.getfixturevalue("postgres_server"))
-
-
 @pytest.fixture
 def machine(location, opened, service) -> Scene:
     """A machine and a ledger without an entry."""
-    ledger = opened(location, base_url=service.url)
-    for table in ("entry", "history"):
-        execute(location, f"DELETE FROM infrastructure_services_{table}")
-    return Scene(service, ledger, location, CREATE)
+    return Scene(service, opened(location, base_url=service.url), location, CREATE)
 
 
 @pytest.fixture(params=OPERATION)
@@ -118,13 +114,15 @@ def test_the_tables_have_every_state_and_every_outcome():
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("state", [None, *STATES])
-def test_every_transition_from_the_state_found_to_the_state_left(scene, state, ending):
+@pytest.mark.parametrize(("resource", "state"), SENDING)
+def test_every_transition_from_the_state_found_to_the_state_left(machine, resource, state, ending):
+    """Its beginning writes a row of the history, and so does its end."""
+    scene = replace(machine, resource=resource)
     fault, outcome, left = ENDINGS[ending]
     before = scene.found(state)
     if fault:
         scene.service.api.add_fault(faults.parse(fault))
-    result = scene.run(force=True)
+    result = scene.run()
     after = entry_of(scene.ledger, scene.key)
     assert (scene.requests(), result["outcome"]) == (1, outcome)
     if left is None:
@@ -133,8 +131,9 @@ def test_every_transition_from_the_state_found_to_the_state_left(scene, state, e
         assert after.state == left
         assert after.asset == result.get("asset", before.asset if before else {})
         assert after.sent == result["request"]["body"]
-    (row,) = history(scene.ledger, scene.key)
-    assert (row.outcome, row.from_state) == (outcome, state or "absent")
+    begun, row = history(scene.ledger, scene.key)
+    assert (begun.outcome, begun.from_state, begun.to_state) == ("", state or "absent", INTENT)
+    assert (row.outcome, row.from_state, row.began) == (outcome, state or "absent", begun.revision)
     assert row.to_state == (left or state or "absent")
 
 
@@ -152,14 +151,14 @@ def test_the_entry_found_decides_what_is_done_and_check_mode_says_the_same(scene
         assert result["outcome"] == (ACCEPTED if state == ACCEPTED else UNKNOWN)
         way = "record it" if state == ACCEPTED else "it may still appear"
         assert way in result["msg"]
-        assert "force" not in result["msg"]
         assert "infrastructure.services.in_doubt" in result["msg"]
         assert entry_of(scene.ledger, scene.key) == before
 
 
-@pytest.mark.parametrize("state", [None, *STATES])
+@pytest.mark.parametrize(("resource", "state"), SENDING)
 @pytest.mark.parametrize("why", ["no token", "wrong option"])
-def test_what_was_not_sent_leaves_the_entry_unchanged(scene, state, why):
+def test_what_was_not_sent_leaves_the_entry_unchanged(machine, resource, state, why):
+    scene = replace(machine, resource=resource)
     before = scene.found(state)
     options = {
         "no token": {
@@ -170,7 +169,7 @@ def test_what_was_not_sent_leaves_the_entry_unchanged(scene, state, why):
         },
         "wrong option": {"attributes": {"name": "\ud800"}},
     }[why]
-    assert scene.run(force=True, **options)["outcome"] == "not_sent"
+    assert scene.run(**options)["outcome"] == "not_sent"
     assert (entry_of(scene.ledger, scene.key), scene.requests()) == (before, 0)
 
 
@@ -200,7 +199,7 @@ def test_no_secret_is_stored(scene):
     scene.run(access_token=token)
     rows = execute(scene.location, "SELECT * FROM infrastructure_services_entry")
     rows += execute(scene.location, "SELECT * FROM infrastructure_services_history")
-    assert len(rows) == 2
+    assert len(rows) == 3
     assert token not in repr(rows)
 
 
@@ -228,12 +227,10 @@ def test_complete_takes_the_rest_from_the_ledger_and_is_refused_without_it(machi
     refused = role.run(send="complete")
     assert (refused["outcome"], role.requests()) == ("not_sent", 0)
     role.run(description="a role")
-    for force, login in ((False, False), (True, False), (True, True)):
-        body = role.run(send="complete", attributes={"login": login}, force=force)["request"][
-            "body"
-        ]
+    for login in (False, True):
+        body = role.run(send="complete", attributes={"login": login})["request"]["body"]
         assert (body["description"], body["attributes"]["login"]) == ("a role", login)
-    assert role.requests() == 4
+    assert role.requests() == 3
 
 
 @pytest.mark.parametrize("ending", ["success", "refusal"])
@@ -245,7 +242,7 @@ def test_an_outcome_that_cannot_be_recorded_is_in_the_result(scene, ending):
 
     class Full(Ledger):
         def write(self, changes):
-            if any(change.row for change in changes):
+            if any(change.kind is Write.OUTCOME for change in changes):
                 raise LedgerError("disk full")
             return super().write(changes)
 
@@ -262,30 +259,30 @@ def test_an_outcome_that_cannot_be_recorded_is_in_the_result(scene, ending):
     assert (ending == "refusal") or result["asset"]["id"]
 
 
-ENTRY = "infrastructure_services_entry"
+ENTRY, HISTORY = "infrastructure_services_entry", "infrastructure_services_history"
+LOSSES = {
+    "its end": (
+        f"UPDATE {ENTRY} SET state = 'intent', asset = '{{}}', revision = began",
+        f"DELETE FROM {HISTORY} WHERE outcome <> ''",
+    ),
+    "all of it": (f"DELETE FROM {ENTRY}", f"DELETE FROM {HISTORY}"),
+}
 
 
-def test_what_the_ledger_lost_is_recorded_anew(opened, location):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_the_ledger_lost_is_recorded_anew(opened, location, loss):
     """As after a failover in the middle of a list to a server that lacks its last rows."""
     recording = Recording(opened(location), Secrets(), "run")
-    execute(location, f"DELETE FROM {ENTRY}")
-    begun = []
-
-    def choose(_request):
-        begun.extend(execute(location, f"SELECT revision FROM {ENTRY}"))
-        return answer(201, {"id": "vm-1", "name": "web01"})
-
-    with running(choose) as wire:
-        given = {"name": "web01", "base_url": wire.url, "access_token": TOKEN}
+    with running(lambda _request: answer(201, {"id": "vm-1", "name": "web01"})) as wire:
+        given = {"name": "web01", "base_url": wire.url, "access_token": TOKEN, "ledger": "none"}
         options = validate(SPECS[CREATE], given)
         carry_out(options, Context(False, options.secrets), lambda _service: recording)
-    assert recording.recover() == ""
-    before = bare(entry_of(opened(location), key()))
-    ((intent,),) = begun
-    for loss in (
-        f"DELETE FROM {ENTRY}",
-        f"UPDATE {ENTRY} SET state = 'intent', revision = {intent}",
-    ):
-        execute(location, loss)
-        assert recording.recover().endswith("so it was recorded anew: web01")
-        assert bare(entry_of(opened(location), key())) == before
+    assert recording.recover() == ([], [])
+    ledger = opened(location)
+    before = bare(entry_of(ledger, key()))
+    for statement in LOSSES[loss]:
+        execute(location, statement)
+    assert recording.recover() == (["web01"], [])
+    assert bare(entry_of(ledger, key())) == before
+    assert history(ledger, key())[-1].outcome == "accepted"
+    assert recording.recover() == ([], [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from unittest.mock import Mock
+from contextlib import closing
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
@@ -25,14 +25,12 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.mo
     move_ledger,
     set_base_url,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._run.action import TaskRun
-from ledger.entries import execute
-from support.ledgers import entry_of
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
+from support.ledgers import HOME, SERVICE, create, entry_of
 
-SERVICE = "https://service.example.com"
 KEY = Key("compute_virtual_machine", "web01")
 INTENT = Entry("intent", {"name": "web01"}, {})
-DONE = HistoryRow("absent", "done", outcome="accepted")
+BEGUN = HistoryRow("absent", "intent")
 EDIT = HistoryRow("done", "absent")
 LEASE = 180
 At = Callable[..., Ledger]
@@ -41,12 +39,13 @@ At = Callable[..., Ledger]
 @pytest.fixture
 def at(location: str) -> Iterator[At]:
     """Open the ledger at a time, in seconds."""
+    create(location)
     ledgers = []
 
-    def open_at(now: int, base_url: str = SERVICE, place: str = location, **options) -> Ledger:
-        database = open_database(place)
+    def open_at(now: int, base_url: str = SERVICE, **options) -> Ledger:
+        database = open_database(location)
         database.now = str(now)
-        ledgers.append(Ledger(database, base_url, **options))
+        ledgers.append(Ledger(database, Seen(HOME), base_url, **options))
         return ledgers[-1]
 
     yield open_at
@@ -59,7 +58,7 @@ def begun(
 ) -> Entry | None:
     """Begin a request; return the intent, None if another one was faster."""
     lease = {"lease_seconds": LEASE, "approved_row": approved_row}
-    change = stamped(Change(Write.BEGIN, KEY, before, INTENT, **lease))
+    change = stamped(Change(Write.BEGIN, KEY, before, INTENT, BEGUN, **lease))
     return change.after if ledger.write([change]) == [True] else None
 
 
@@ -92,20 +91,6 @@ def test_only_one_task_begins(at):
     assert begun(second) is None
 
 
-def test_a_row_that_is_gone_after_it_was_read_is_noticed(at, location):
-    """As after a failover, also if the server has later rows, or if this run made the ledger."""
-    ledger = at(100)
-    finished(ledger, begun(ledger))
-    ledger.serial()
-    assert not ledger.went_back
-    execute(location, "DELETE FROM infrastructure_services_history")
-    finished(ledger, entry_of(ledger, KEY))
-    ledger.serial()
-    run = Mock(TaskRun, warnings=[])
-    TaskRun.tell_news(run, ledger)
-    assert "has gone back in time" in run.warnings[0]
-
-
 def test_a_later_task_begins_an_update_by_the_revision_that_it_read(at):
     first, second = at(100), at(100)
     finished(first, begun(first))
@@ -123,7 +108,7 @@ def test_a_later_task_begins_an_update_by_the_revision_that_it_read(at):
         pytest.param(100 + LEASE - 1, True, id="its last second"),
         pytest.param(100 + LEASE, False, id="after it"),
         pytest.param(97, True, id="the clock was set back a little"),
-        pytest.param(100 - LEASE, False, id="the clock was set back by more than the lease"),
+        pytest.param(100 - 10 * LEASE, True, id="the clock was set back by more than the lease"),
     ],
 )
 def test_nobody_else_works_on_an_entry_while_its_lease_runs(at, now, runs):
@@ -171,7 +156,7 @@ def test_an_outcome_never_replaces_the_entry_of_another_task(at, outcome):
         assert not finished(later, intent, outcome, is_gone=True)
     assert entry_of(later, KEY).revision == other.revision
     rows = later.history([KEY])[KEY]
-    assert {row.outcome for row in rows} == {outcome}
+    assert {row.outcome for row in rows} == {"", outcome}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +200,8 @@ def test_the_url_of_the_service_changes_while_no_request_may_be_in_flight(at):
         set_base_url(late, "https://new.example.com", check_mode=False)
     finished(ledger, intent)
     assert set_base_url(at(100, ""), "https://new.example.com", check_mode=False)["changed"]
-    assert begun(ledger, entry_of(at(100, ""), KEY)) is None  # it was opened for the old URL
+    with pytest.raises(LedgerError, match=r"belongs to the service https://new\.example\.com"):
+        begun(ledger, entry_of(at(100, ""), KEY))  # it was opened for the old URL
     assert entry_of(at(100, "https://new.example.com"), KEY).state == "done"
 
 
@@ -227,8 +213,8 @@ def target(tmp_path) -> str:
 
 def moved(at: At, target: str, source: Ledger | None = None):
     """Move the ledger to the target."""
-    there = at(100, "", target, is_moving=True)
-    return move_ledger(source or at(100, "", is_moving=True), there, False)
+    with closing(open_database(target)) as place:
+        return move_ledger(source or at(100, "", is_moving=True), place, Seen(HOME), False)
 
 
 def test_a_request_that_began_after_the_look_keeps_the_ledger_open(at, target):
@@ -245,9 +231,9 @@ def test_a_task_that_looked_before_the_move_begins_nothing(at, target):
     finished(ledger, begun(ledger))
     removed(ledger)
     moved(at, target)
-    assert begun(ledger) is None
-    with pytest.raises(LedgerError, match=r"was moved to .*target\.db, which is the ledger now"):
-        at(100)
+    for look in (begun, lambda _ledger: at(100)):
+        with pytest.raises(LedgerError, match=r"was moved to .*target\.db, which is the ledger"):
+            look(ledger)
 
 
 def test_an_outcome_that_comes_after_a_move_is_not_written_to_the_closed_ledger(at, target):

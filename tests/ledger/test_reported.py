@@ -1,108 +1,173 @@
-"""What `ledger_entry` records of the report of a run, on both databases."""
+"""What a report of a run gives back to a ledger that lacks it, on both databases."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._secrets import Secrets
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.editing import (
+    edits_of_report,
+    write_edits,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     INTENT,
     UNKNOWN,
     Change,
+    Entry,
     HistoryRow,
     Write,
+    noted,
     stamped,
+    state_of,
 )
-from ledger.entries import edited, put, states
 from ledger.tasks import key
-from ledger.test_edits import ENTRIES, KEY, RUNNING, adopted, machine
+from support import CREATE, UPDATE
 from support.ledgers import entry_of
 
 ENDED = "2026-01-02T12:00:00Z"
-EXISTS, DOUBTFUL = machine(asset={"id": "i-1"}), machine(state=UNKNOWN)
-OTHER_ID = machine(asset={"id": "i-2"})
+KEY, ROLE = key(), key("role-0001", UPDATE)
+SENT, ASSET = {"name": "web01", "attributes": {"cpu": 4}}, {"id": "i-1", "name": "web01"}
+BEGAN = 4711  # the revision of the beginning in the report
+EXISTS, OTHER_ID, DOUBTFUL, REJECTED = "exists", "another id", "in doubt", "rejected"
+ASSETS = {EXISTS: {"id": "i-1"}, OTHER_ID: {"id": "i-2"}}
+
+
+def row(what: str, name: str = "web01", began: int = BEGAN, resource: str = CREATE) -> dict:
+    """A row of a report."""
+    state = UNKNOWN if what == DOUBTFUL else ""
+    known = {"began": began, "asset": ASSETS.get(what), "state": state, "at": ENDED}
+    return {"resource": resource, "name": name, **known}
+
+
+def settle(ledger, *rows: dict) -> dict:
+    """Settle by a report, and return the result."""
+    edits, result = edits_of_report(ledger, [*rows], Secrets())
+    if edits:
+        write_edits(ledger, edits, "this run")
+    return result
+
+
+def begin(ledger, revision: int, entry_key=KEY, lease_seconds: int = 0) -> Entry:
+    """Begin as a run does, and return the intent."""
+    before = entry_of(ledger, entry_key)
+    beginning = HistoryRow(state_of(before), INTENT)
+    begun = Change(
+        Write.BEGIN, entry_key, before, Entry(INTENT, SENT, {}), beginning, revision, lease_seconds
+    )
+    assert ledger.write([stamped(begun)]) == [True]
+    return entry_of(ledger, entry_key)
+
+
+def end(ledger, intent: Entry, state: str) -> None:
+    """End what was begun, as a run does."""
+    after = intent._replace(state=state, asset=ASSET if state == DONE else {})
+    ending = HistoryRow(INTENT, state, outcome="accepted" if state == DONE else "unknown")
+    assert ledger.write([stamped(Change(Write.OUTCOME, KEY, intent, after, ending))]) == [True]
+
+
+def forget(ledger) -> None:
+    """Forget or settle as absent, as a person does."""
+    edit = Change(Write.EDIT, KEY, entry_of(ledger, KEY), None)
+    assert ledger.write([stamped(noted(edit, "another run", "by ledger_entry"))]) == [True]
+
+
+def prepare(ledger, recorded: str) -> None:
+    """Bring the ledger to a state: of this beginning (with its row), or of another one."""
+    if recorded == "nothing":
+        return
+    intent = begin(ledger, 1 if "another" in recorded else BEGAN)
+    if "doubt" in recorded:
+        end(ledger, intent, UNKNOWN)
+    elif "done" in recorded or "forgotten" in recorded:
+        end(ledger, intent, DONE)
+    if "forgotten" in recorded:
+        forget(ledger)
 
 
 @pytest.mark.parametrize(
-    ("entry", "item", "done", "state"),
+    ("recorded", "what", "done", "state"),
     [
-        pytest.param("none", EXISTS, "adopted", DONE, id="it exists, and the ledger has nothing"),
-        pytest.param(UNKNOWN, EXISTS, "settled_present", DONE, id="it exists, and was in doubt"),
-        pytest.param(INTENT, EXISTS, "settled_present", DONE, id="its task was killed"),
-        pytest.param(DONE, EXISTS, "unchanged", DONE, id="it is known"),
-        pytest.param(DONE, OTHER_ID, "left", DONE, id="another id is known"),
-        pytest.param(RUNNING, EXISTS, "left", INTENT, id="a request may be in flight"),
-        pytest.param(
-            "none", DOUBTFUL, "in_doubt", UNKNOWN, id="a doubt, and the ledger has nothing"
-        ),
-        pytest.param(INTENT, DOUBTFUL, "in_doubt", INTENT, id="a doubt that is known"),
-        pytest.param(DONE, DOUBTFUL, "unchanged", DONE, id="a doubt that was settled"),
+        # The ledger lacks the beginning: it is written back.
+        ("nothing", EXISTS, "adopted", DONE),
+        ("nothing", DOUBTFUL, "in_doubt", UNKNOWN),
+        ("nothing", REJECTED, "unchanged", "absent"),
+        ("in doubt of another run", EXISTS, "settled_present", DONE),
+        ("done by another run", EXISTS, "unchanged", DONE),
+        ("done by another run", OTHER_ID, "left", DONE),
+        ("done by another run", DOUBTFUL, "unchanged", DONE),
+        # It has the beginning, and lacks at most its end.
+        ("begun", EXISTS, "settled_present", DONE),
+        ("begun", DOUBTFUL, "in_doubt", INTENT),
+        ("in doubt", EXISTS, "settled_present", DONE),
+        ("in doubt", DOUBTFUL, "in_doubt", UNKNOWN),
+        ("done", EXISTS, "unchanged", DONE),
+        ("done", OTHER_ID, "left", DONE),
+        # A later edit wins.
+        ("forgotten", EXISTS, "left", "absent"),
+        ("forgotten", DOUBTFUL, "left", "absent"),
     ],
 )
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_a_report_fills_what_the_ledger_lacks(
-    opened, location, entry, item, done, state, check_mode
-):
+def test_a_report_fills_what_the_ledger_lacks(opened, location, recorded, what, done, state):
     ledger = opened(location)
-    before = put(ledger, KEY, ENTRIES[entry], 1000 if entry == RUNNING else 0)
-    result = edited(ledger, check_mode, reported_at=ENDED, entries=[item])
+    prepare(ledger, recorded)
+    result = settle(ledger, row(what))
     assert [kind for kind, count in result["counts"].items() if count] == [done]
-    after = entry_of(ledger, KEY)
-    assert result["changed"] == (done in ("adopted", "settled_present") or entry == "none")
-    if check_mode or not result["changed"]:
-        assert after == before
-    else:
-        assert after.state == state
-        assert before or state != UNKNOWN or after.began_at == ENDED
-        assert edited(ledger, reported_at=ENDED, entries=[item])["changed"] is False
+    assert state_of(entry_of(ledger, KEY)) == state
+    is_left = done == "left"
+    rows = ledger.history([KEY])[KEY]
+    assert any(BEGAN in (each.revision, each.began) for each in rows) or is_left
+    before = entry_of(ledger, KEY), rows
+    again = settle(ledger, row(what))
+    assert not again["changed"]
+    assert (entry_of(ledger, KEY), ledger.history([KEY])[KEY]) == before
 
 
-@pytest.mark.parametrize(("at", "is_left"), [(ENDED, False), ("2026-01-02T12:00:01Z", True)])
-@pytest.mark.parametrize("item", [EXISTS, DOUBTFUL], ids=["exists", "doubt"])
-def test_what_happened_after_the_run_is_left(opened, location, at, is_left, item):
-    """As when a person has deleted the machine and forgotten it."""
+def test_a_request_that_may_be_in_flight_is_left(opened, location):
     ledger = opened(location)
-    before = put(ledger, KEY, ENTRIES[DONE])
-    row = HistoryRow(DONE, "absent", at=at)
-    ledger.write([stamped(Change(Write.EDIT, KEY, before, None, row))])
-    result = edited(ledger, reported_at=ENDED, entries=[item])
-    assert result["changed"] is not is_left
-    if is_left:
-        (told,) = result["names"]["left"]
-        assert told == f"web01 (it became absent at {at}, after that run)"
+    before = begin(ledger, 1, lease_seconds=1000)
+    (told,) = settle(ledger, row(EXISTS))["names"]["left"]
+    assert "may have a request in flight" in told
+    assert entry_of(ledger, KEY).revision == before.revision
 
 
-LATER = "2026-01-03T12:00:00Z"
-
-
-@pytest.mark.parametrize("reports", [(DOUBTFUL, EXISTS), (EXISTS, DOUBTFUL)], ids=["old", "new"])
-def test_the_reports_of_several_runs_in_any_order(opened, location, reports):
-    """When the ledger was lost; the machine was in doubt in the first run, and created later."""
+def test_a_role_gets_its_row_and_nothing_else(opened, location):
+    """The report has only its id, and `send: complete` would take that for the whole role."""
     ledger = opened(location)
-    for item in reports:
-        edited(ledger, reported_at=ENDED if item is DOUBTFUL else LATER, entries=[item])
-    assert (states(ledger), entry_of(ledger, KEY).asset["id"]) == ({"web01": DONE}, "i-1")
+    settle(ledger, row(EXISTS, "role-0001", resource=UPDATE))
+    assert entry_of(ledger, ROLE) is None
+    assert [each.revision for each in ledger.history([ROLE])[ROLE]] == [BEGAN]
 
 
-def test_one_that_is_left_does_not_keep_the_others_from_being_recorded(opened, location):
+def test_a_ledger_that_has_all_rows_again_has_not_gone_back(opened, location):
+    """Also with other numbers; until then it has."""
     ledger = opened(location)
-    put(ledger, KEY, ENTRIES[DONE])
-    same = machine("web03", asset={"id": "i-1"})
-    result = edited(ledger, reported_at=ENDED, entries=[OTHER_ID, adopted("web02"), same])
+    known = ledger._noted()  # what this controller has seen
+    header = ledger.header
+    ledger._seen.note_row(header.ledger_id, header.base_url, type(known)(40, BEGAN), known)
+    ledger.find([])
+    assert ledger.has_gone_back
+    settle(ledger, row(EXISTS))
+    assert not ledger.has_gone_back
+
+
+def test_what_is_left_does_not_keep_the_others_from_being_recorded(opened, location):
+    ledger = opened(location)
+    prepare(ledger, "done by another run")
+    twice = [row(EXISTS, "web04"), row(OTHER_ID, "web04", 4)]
+    same_id = row(EXISTS, "web03", 3)
+    other = {**row(OTHER_ID, "web02", 2), "asset": {"id": "i-3"}}
+    result = settle(ledger, row(OTHER_ID), other, same_id, *twice)
     assert result["names"]["adopted"] == ["web02"]
-    assert [told.partition(" (")[0] for told in result["names"]["left"]] == ["web01", "web03"]
-    assert "its id, i-1, is that of web01" in result["names"]["left"][1]
-    assert states(ledger) == {"web01": DONE, "web02": DONE}
-    assert entry_of(ledger, key("web02")).asset["id"] == "id-web02"
+    told = {each.partition(" (")[0]: each for each in result["names"]["left"]}
+    assert {*told} == {"web01", "web03", "web04"}
+    assert "its id, i-1, is that of web01" in told["web03"]
+    assert "the report has it twice" in told["web04"]
+    assert entry_of(ledger, key("web02")).asset["id"] == "i-3"
 
 
-@pytest.mark.parametrize(
-    "asset", [{"id": "i-1", "attributes": True}, {}, {"id": "absent"}], ids=str
-)
+@pytest.mark.parametrize("asset", [{"id": "i-1", "attributes": True}, {}, {"id": "absent"}])
 def test_values_of_a_report_are_checked(opened, location, asset):
     ledger = opened(location)
-    (told,) = edited(ledger, reported_at=ENDED, entries=[machine(asset=asset)])["names"]["left"]
+    (told,) = settle(ledger, {**row(EXISTS), "asset": asset})["names"]["left"]
     assert told.startswith("web01 (asset")
-    with pytest.raises(ServicesError, match="name: must be a string"):
-        edited(ledger, reported_at=ENDED, entries=[machine(name=["web01"], asset=asset)])
-    assert states(ledger) == {}
+    assert entry_of(ledger, KEY) is None

@@ -61,7 +61,6 @@ NAMES = {
     "a mask": Name("web-********", LEFT, LEFT),
     "a mask of an option": Name("VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", LEFT, LEFT),
     "an omitted value": Name(f"web-__omit_place_holder__{'a' * 40}", LEFT, LEFT),
-    "an omitted value since 2.19": Name("web-<<Omit>>", LEFT, LEFT),
     "an octal number": Name(0o17, NUMBER, NUMBER),
     "a fraction": Name(12.1, NUMBER, NUMBER),
     "yes": Name(True, NUMBER, NUMBER),

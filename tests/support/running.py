@@ -120,6 +120,7 @@ class Ansible:
             "ANSIBLE_RETRY_FILES_ENABLED": "false",
             "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": TOKEN,
             "INFRASTRUCTURE_SERVICES_BASE_URL": self.base_url,
+            "INFRASTRUCTURE_SERVICES_LEDGER": "none",
             "LC_ALL": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
             "RECORDER_FILE": str(self.directory / "results.jsonl"),

@@ -25,11 +25,7 @@ REQUESTS = {
     "post": ({"client_authentication": "post"}, None, {**GRANT, **BY_FORM}),
     "scopes": ({"scopes": ["vm.write", "b"]}, BASIC, {**GRANT, "scope": "vm.write b"}),
     "audience": ({"auth_parameters": {"aud": "/?b=c&d"}}, BASIC, {**GRANT, "aud": "/?b=c&d"}),
-    "null and an empty text": (
-        {"auth_parameters": {"e": None, "f": ""}},
-        BASIC,
-        {**GRANT, "f": ""},
-    ),
+    "null": ({"auth_parameters": {"e": None, "f": ""}}, BASIC, {**GRANT, "f": ""}),
     "another grant": ({"auth_parameters": PASSWORD}, BASIC, PASSWORD),
     "a public client": (
         {"auth_parameters": PASSWORD, "client_secret": None},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Mapping
 
 from .._errors import UNKNOWN, InvalidInput
@@ -99,7 +99,9 @@ class _Watch:
     params: Params
     tasks: list[Task]
     progress: Progress
-    _failed: int = field(init=False)  # those that send nothing; one that differs fails alone
+    _unknown: int = 0
+    _failed: int = 0  # one that differs fails alone
+    _counted: int = 0  # of the results so far
 
     def __post_init__(self) -> None:
         actions = [task.plan.action for task in self.tasks]
@@ -110,10 +112,15 @@ class _Watch:
     def __call__(self, ended: list[Result], in_flight: int, is_ending: bool) -> str:
         """Return the limit that is reached, '' if none."""
         self.progress(len(self.tasks), self._settled, ended, in_flight, is_ending)
-        unknown = sum(result.outcome == UNKNOWN for result in ended)
-        failed = self._failed + sum(result.failed for result in ended)
-        reached = (("max_unknown", unknown, "in doubt"), ("max_failures", failed, "failed"))
-        for option, count, what in reached:
+        new = ended[self._counted :]
+        self._counted += len(new)
+        self._unknown += sum(result.outcome == UNKNOWN for result in new)
+        self._failed += sum(result.failed for result in new)
+        reached = {
+            "max_unknown": (self._unknown, "in doubt"),
+            "max_failures": (self._failed, "failed"),
+        }
+        for option, (count, what) in reached.items():
             most = self.params[option]
             if 0 < most <= count:
                 return f"the list stopped after {most} {what} ({self.spec.named(option)}: {most})"

@@ -48,7 +48,6 @@ class Job:
     dispatch: Dispatch | None = None  # the place of the last attempt in the width
     cell: Cell | None = None  # of the attempt in flight
     lacked_room: bool = False  # whether the last attempt met overload
-    known: Result | None = None  # after the attempts so far
     result: Result | None = None  # once no further attempt is made
     is_overtaken: bool = False  # whether another task works on the asset
     started: float | None = None  # the first attempt, by the clock of the loop
@@ -94,8 +93,9 @@ class Loop:
                 self._write()
             except Exception as error:  # noqa: BLE001
                 self._stop(f"an unexpected {type(error).__name__} in this collection: {error}")
-        for job in [*self._in_flight, *self._to_begin, *self._to_record]:
+        for job in self._in_flight:
             self._leave(job)
+        self._give_up(LedgerError("it did not answer in time"))
         self.tokens.close()
 
     def _is_going(self) -> bool:
@@ -134,7 +134,6 @@ class Loop:
         self._in_flight.remove(job)
         self._release(job, feedback, retry_after)
         job.attempts.append(answer.attempt)
-        job.known = answer.result
         is_refused = answer.attempt.event is Event.UNAUTHORIZED
         if is_refused:
             self.tokens.discard(answer.token)
@@ -184,7 +183,6 @@ class Loop:
         self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
         if not self.reason:
             return
-        self._deadline = min(self._deadline, self.clock() + GRACE)
         for job in self._waiting:
             self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
         for job in [job for job in self._to_record if job.result is None]:
@@ -195,7 +193,10 @@ class Loop:
         self._to_adopt.clear()
 
     def _stop(self, reason: str) -> None:
-        self.reason = self.reason or reason
+        """Begin nothing further, for a reason, unless it is ''."""
+        if reason:
+            self.reason = self.reason or reason
+            self._deadline = min(self._deadline, self.clock() + GRACE)
 
     def _has_room(self) -> bool:
         """Return whether a job may begin; one that waits after overload keeps its place."""
@@ -308,11 +309,13 @@ class Loop:
 
     def _give_up(self, error: LedgerError) -> None:
         """Begin nothing further after a write that failed; try each outcome alone, once."""
-        self._stop(f"the ledger cannot be used ({error.problem})")
+        if self._to_begin or self._to_record:
+            self._stop(f"the ledger cannot be used ({error.problem})")
         self._away_since = math.inf
         self._drop_beginnings(error)
+        is_away = isinstance(error, LedgerAway)
         for job in self._to_record:
-            self._record_alone(job)
+            is_away = not self._record_alone(job, error if is_away else None)
         self._to_record = []
 
     def _drop_beginnings(self, error: LedgerError) -> None:
@@ -324,26 +327,25 @@ class Loop:
             self.ended.append(job.result)
         self._to_begin = []
 
-    def _record_alone(self, job: Job) -> None:
-        """Write one outcome; if that fails, its result says so."""
-        task = job.work.task
+    def _record_alone(self, job: Job, error: LedgerError | None) -> bool:
+        """Write one outcome, unless there is an error; return False if the ledger is away."""
+        task, journal = job.work.task, self.journal
         result = job.result or job.work.interrupted(job.attempts, NOT_SENT, self.reason)
         try:
-            (effect,) = self.journal.write([job.change])
-            job.result = self.journal.finished(job.change, task, result, effect is not None)
-        except LedgerError as error:
-            job.result = self.journal.not_recorded(task, result, error)
+            if error is None:
+                (effect,) = journal.write([job.change])
+                job.result = journal.finished(job.change, task, result, effect is not None)
+                return True
+        except LedgerError as problem:
+            error = problem
+        job.result = journal.not_recorded(task, result, error or LedgerError(""))
+        return not isinstance(error, LedgerAway)
 
     def _leave(self, job: Job) -> None:
-        """End a job whose thread or write has not ended: nothing further is sent for it."""
-        if job.cell:
-            outcome = job.cell.abandon()
-            result = job.work.interrupted(job.attempts, outcome, self.reason)
-            job.result = self.journal.left_behind(job.change, job.work.task, result)
-            if outcome == UNKNOWN or job.change is None:
-                return
+        """End a job whose attempt has not ended: nothing further is sent for it."""
+        outcome = job.cell.abandon() if job.cell else NOT_SENT
+        result = job.work.interrupted(job.attempts, outcome, self.reason)
+        job.result = self.journal.left_behind(job.change, job.work.task, result)
+        if outcome == NOT_SENT and job.change is not None:
             job.change = self.journal.outcome(job.change, job.work.task, result)
-        if job in self._to_begin:
-            self._drop_beginnings(LedgerError("it does not answer"))
-        elif job.change is not None:
-            self._record_alone(job)
+            self._to_record.append(job)

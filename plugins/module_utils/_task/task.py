@@ -30,6 +30,7 @@ from .._secrets import Secrets
 from .journal import NoLedger
 from .loop import Job, Loop
 from .options import settings_from
+from .signals import Interrupted
 from .validation import Options
 from .width import Width
 from .work import Work
@@ -113,7 +114,11 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
     done = Done({task.key: Result(skipped=True) for task in tasks})
     left = tasks
     for number in range(limits.rounds):
-        planned = left if number == 0 else ledger.plan_all(left)
+        try:
+            planned = left if number == 0 else ledger.plan_all(left)
+        except (ServicesError, Interrupted) as why:  # some may have been sent
+            done.reason = str(why)
+            return done
         to_send = []
         for task in planned:
             if task.plan.action in (SEND, ADOPT) and not context.check_mode:

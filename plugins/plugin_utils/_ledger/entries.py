@@ -138,7 +138,7 @@ def entry_of(resource: Any, name: Any, row: Sequence[Any]) -> Entry:
     state, sent, asset, began_at, changed_at, by, run, revision, began, until, seconds = row
     try:
         bodies = json.loads(sent), json.loads(asset)
-    except (TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError("its JSON") from error
     entry = Entry(state, *bodies, began_at, changed_at, by, run, revision, began, until)
     is_sound = {

@@ -135,8 +135,11 @@ class Ledger:
             raise LedgerError(self.gone_back())
 
     def gone_back(self) -> str:
-        """Return how to go on with a ledger that has gone back in time, '' for any other."""
-        if not self.has_gone_back:
+        """Return how to go on with a ledger that has gone back in time, '' for any other.
+
+        One that was moved stays as it was.
+        """
+        if not self.has_gone_back or self.header.state != sql.IN_USE:
             return ""
         return (
             f"{self.where} has gone back in time, as after a restored backup: it lacks rows that"

@@ -154,7 +154,7 @@ def _require_keywords(run: TaskRun) -> None:
     """Raise InvalidInput for a task whose keywords and ledger do not fit each other."""
     task = run.task
     is_repeated = task.until or task.retries is not None
-    if run.core.creates and is_repeated and run.options.params["ledger"] in (None, NO_LEDGER):
+    if run.core.creates and is_repeated and run.options.params["ledger"] == NO_LEDGER:
         raise InvalidInput(
             "until",
             "cannot be used, nor retries, for a POST or PATCH without a ledger: each attempt could"

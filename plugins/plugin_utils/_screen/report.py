@@ -192,7 +192,7 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
         raise InvalidInput(
             "file", "has a plan. Give the report of the run, which has no .plan in it"
         )
-    if run.ledger_id not in (ledger.header.ledger_id, ledger.header.replaces or None):
+    if run.ledger_id not in {ledger.header.ledger_id, ledger.header.replaces} - {""}:
         raise InvalidInput(
             "file",
             f"is the report of a run with the ledger {for_message(run.ledger_id or 'none')}, and"

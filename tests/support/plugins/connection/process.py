@@ -11,6 +11,15 @@ name: process
 short_description: run modules on this machine as on any other
 description: Does what the local connection does; its different name keeps tasks from running inside the worker.
 author: The infrastructure.services contributors (!UNKNOWN)
+options:
+  become_success_timeout:
+    description: As that of the local connection.
+    type: int
+    default: 10
+  become_strip_preamble:
+    description: As that of the local connection.
+    type: bool
+    default: true
 """
 
 

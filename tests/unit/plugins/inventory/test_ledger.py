@@ -77,8 +77,8 @@ def listed(tmp_path: Path, monkeypatch):
     warnings.
     """
 
-    def listed(before: InventoryData | None = None, **config) -> tuple[dict, str]:
-        plugin, inventory, warnings = InventoryModule(), before or InventoryData(), []
+    def listed(**config) -> tuple[dict, str]:
+        plugin, inventory, warnings = InventoryModule(), InventoryData(), []
         options = {**DEFAULTS, "ledger": str(tmp_path / "fleet.db"), **config}
         monkeypatch.setattr(
             plugin, "_read_config_data", lambda path: plugin._options.update(options) or options
@@ -155,21 +155,6 @@ def test_hosts_are_the_machines_in_state_done(listed, record):
         {"web01": {"ansible_host": "192.0.2.1", "virtual_machine": asset}},
         "",
     )
-
-
-def test_a_host_from_two_sources_merges_variables_and_manual_ones_win(listed, record):
-    record(machine("web01", ip="192.0.2.1"), machine("web02", ip="192.0.2.2"))
-    before = InventoryData()
-    for name in ("web01", "web02"):
-        before.add_host(name)
-    before.set_variable("web02", "ansible_host", "192.0.2.99")
-    hosts, warned = listed(before)
-    assert {name: host["ansible_host"] for name, host in hosts.items()} == {
-        "web01": "192.0.2.1",
-        "web02": "192.0.2.99",
-    }
-    assert hosts["web02"]["virtual_machine"]["name"] == "web02"
-    assert warned == ""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     Message,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._http import Answer
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import Unrecorded
 from ansible_collections.infrastructure.services.plugins.module_utils._values import prune
 from support import APPLICATION_ROLES, VIRTUAL_MACHINES
 from support.lists import run_list

@@ -20,7 +20,6 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Serial
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.report import (
     Report,
-    options_of_report,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._screen.rows import rows_of
 from support import APPLICATION_ROLES, VIRTUAL_MACHINES
@@ -28,6 +27,7 @@ from support.results import result_from
 
 MACHINE, ROLE = (spec.operation for spec in (VIRTUAL_MACHINES, APPLICATION_ROLES))
 SERVICE, LEDGER = "https://infrastructure.example.com", "/srv/fleet.db"
+ID = "0" * 32
 
 
 def item(name: str, outcome: str, **more: object) -> dict:
@@ -75,7 +75,7 @@ def write(path: str, items: list[dict], run: str = "run-1", operation=MACHINE) -
 
 def plan(path: str, items: list[dict], *not_listed: str) -> None:
     report = Report(path, LEDGER, "run-1", SERVICE, is_plan=True)
-    assert add(report, items, not_listed=[*not_listed]) == ""
+    assert add(report, items, not_listed=[*not_listed], ledger_id=ID) == ""
 
 
 def add(
@@ -86,10 +86,12 @@ def add(
     warnings: list[str] = (),
     ledger_id: str = "",
     serial: Serial | None = None,
+    refused: str = "",
 ) -> str:
     """Add the result of a list to a report."""
     result = result_from({"results": items, "not_listed": not_listed})
-    return report.add_list(rows_of(operation, result), [*warnings], ledger_id, serial or Serial())
+    rows = rows_of(operation, result)
+    return report.add_list(rows, [*warnings], ledger_id, serial or Serial(), refused)
 
 
 def run_in(path: str) -> dict:
@@ -352,49 +354,3 @@ def test_the_warnings_of_all_lists_and_the_ledger_are_in_each_file(path):
     assert run["warnings"] == ["warning 1 <b>", "warning 2 <b>"]
     assert "warning 1 &lt;b&gt;" in Path(plan_of(path)).with_suffix(".html").read_text("utf-8")
     assert "warning 1 <b>" in Path(plan_of(path)).with_suffix(".md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("known", [None, {}, {"entries": []}])
-def test_what_is_no_report_settles_nothing(known):
-    with pytest.raises(InvalidInput, match=r"^file: has neither a list of entries nor the report"):
-        options_of_report(known)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda run: run["results"][0].update(item={"a": 1}),
-        lambda run: run["results"][0].update(resource={}),
-        lambda run: run.update(ended_at=None),
-        lambda run: run.update(ended_at="then"),
-        lambda run: run.update(service=7),
-    ],
-)
-def test_a_report_with_other_types_settles_nothing(path, change):
-    write(path, ITEMS)
-    run = run_in(path)
-    assert options_of_report(run)["entries"]
-    change(run)
-    with pytest.raises(InvalidInput, match=r"^file: has neither a list of entries nor the report"):
-        options_of_report(run)
-
-
-def test_a_report_with_two_ids_of_one_name_gives_neither(path):
-    write(path, [*ITEMS, {**CREATED, "asset": {"id": 2}, "request_attempts": 1}])
-    made, lost = options_of_report(run_in(path))["entries"]
-    assert made["asset"] == {"id": [{"id": "1"}, {"id": "2"}]}
-    assert (lost["name"], lost["state"]) == ("b", "unknown")
-    write(path, ITEMS, run="run-2")
-    assert options_of_report(run_in(path))["entries"][0]["asset"] == {"id": "1"}
-
-
-def test_a_report_settles_no_role(path):
-    """It has only its id, and `send: complete` would take that for the whole role."""
-    write(path, ITEMS, operation=ROLE)
-    assert options_of_report(run_in(path))["entries"] == []
-
-
-def test_a_plan_settles_nothing(path):
-    plan(path, PLANNED)
-    with pytest.raises(InvalidInput, match=r"^file: has a plan"):
-        options_of_report(run_in(plan_of(path)))

@@ -45,7 +45,7 @@ def reported(path: Path, rows: list[dict]) -> list[Result]:
     is_plan = any("plan" in each for each in rows)
     for each in rows:
         report = Report(str(path / "r.json"), None, "run-1", "https://s", is_plan)
-        assert report.add_list([row(each)], [], "", None) == ""
+        assert report.add_list([row(each)], [], "", None, "") == ""
     (file,) = path.glob("*.json")
     return [*Run.from_json(json.loads(file.read_text("utf-8"))).results]
 
@@ -84,11 +84,11 @@ def test_tasks_that_write_at_once_lose_nothing(tmp_path, number):
         report = Report(str(tmp_path / "r.json"), None, "run-2", "https://s", is_plan=False)
         barrier.wait(30)
         with memory.alone():
-            assert report.add_list([row({**CREATED, "item": name})], [], "", None) == ""
+            assert report.add_list([row({**CREATED, "item": name})], [], "", None, "") == ""
 
     if number:
         earlier = Report(str(tmp_path / "r.json"), None, "run-1", "https://s", is_plan=False)
-        assert earlier.add_list([row(CREATED)], [], "", None) == ""
+        assert earlier.add_list([row(CREATED)], [], "", None, "") == ""
     processes = [context.Process(target=work, args=(name,)) for name in names]
     for process in processes:
         process.start()
