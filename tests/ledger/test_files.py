@@ -103,8 +103,7 @@ CHANGES = {
     "another version": (f"UPDATE {ROW} SET schema_number = 4", "(schema 4, not 6)"),
     "no row": (f"DELETE FROM {ROW}", "(schema None, not 6)"),
     "two rows": (
-        f"INSERT INTO {ROW} SELECT 2, schema_number, ledger_id, base_url, state, place,"
-        f" reservation, replaces FROM {ROW}",
+        f"INSERT INTO {ROW} VALUES (2, 6, '', '', '', '', 0, '')",
         "(schema None, not 6)",
     ),
 }
@@ -154,7 +153,7 @@ def test_what_cannot_be_used_fails_the_task_before_its_request(tmp_path, run, pl
         if mode == "run" or also_in_check_mode:
             assert (result["failed"], result["changed"]) == (True, False)
             assert result["outcome"] == "not_sent"
-            assert result["msg"].startswith("ledger: ")
+            assert "ledger: " in result["msg"]
             assert str(path) in result["msg"]
             assert says in result["msg"]
         else:
@@ -193,7 +192,7 @@ def test_a_full_disk_is_noticed_before_the_request(tmp_path, run, service):
     path = written(tmp_path / "ledger.db", url=service.url)
     result = run(path, when="before", url=service.url)
     assert (result["failed"], result["changed"], result["outcome"]) == (True, False, "not_sent")
-    assert result["msg"].startswith(f"ledger: {path}")
+    assert f"ledger: {path}" in result["msg"]
     assert service.api.conversation == []
 
 
@@ -220,7 +219,7 @@ def test_a_commit_that_fails_may_have_left_an_intent(tmp_path, opened, service, 
     ledger = opened(str(tmp_path / "ledger.db"), base_url=service.url)
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))
     result = task(ledger.where, base_url=service.url)
-    assert "If the ledger lists web01 in doubt, it may be settled as absent" in result["msg"]
+    assert "If the ledger lists it in doubt, it may be settled as absent" in result["msg"]
     assert (entry_of(ledger, key()).state, [*service.api.conversation]) == (INTENT, [])
 
 

@@ -62,11 +62,6 @@ def begun(
     return change.after if ledger.write([change]) == [True] else None
 
 
-def renewed(ledger: Ledger, intent: Entry) -> Entry | None:
-    change = stamped(Change(Write.RENEWAL, KEY, intent, intent, lease_seconds=LEASE))
-    return change.after if ledger.write([change]) == [True] else None
-
-
 def finished(
     ledger: Ledger, intent: Entry, outcome: str = "accepted", is_gone: bool = False
 ) -> bool:
@@ -118,15 +113,6 @@ def test_nobody_else_works_on_an_entry_while_its_lease_runs(at, now, runs):
     assert (begun(later, intent) is None) == runs
     if runs:
         assert not removed(later)
-
-
-def test_a_renewal_needs_a_lease_that_runs_and_gives_a_new_revision(at):
-    intent = begun(at(100))
-    again = renewed(at(200), intent)
-    assert again.revision != intent.revision
-    assert renewed(at(201), intent) is None
-    assert is_running(entry_of(at(200 + LEASE - 1), KEY))
-    assert renewed(at(200 + LEASE), again) is None
 
 
 def test_an_outcome_is_recorded_after_the_lease_has_ended(at):

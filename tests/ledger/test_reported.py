@@ -15,11 +15,13 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     HistoryRow,
+    Serial,
     Write,
     noted,
     stamped,
     state_of,
 )
+from ledger.entries import execute
 from ledger.tasks import key
 from support import CREATE, UPDATE
 from support.ledgers import entry_of
@@ -163,6 +165,24 @@ def test_what_is_left_does_not_keep_the_others_from_being_recorded(opened, locat
     assert "its id, i-1, is that of web01" in told["web03"]
     assert "the report has it twice" in told["web04"]
     assert entry_of(ledger, key("web02")).asset["id"] == "i-3"
+
+
+def test_a_row_without_its_beginning_is_named(opened, location):
+    ledger = opened(location)
+    (told,) = settle(ledger, row(EXISTS, began=0))["names"]["left"]
+    assert "does not say when it began" in told
+
+
+@pytest.mark.parametrize("what", ["its beginning", "its end"])
+def test_either_row_of_a_beginning_shows_that_the_ledger_has_it(opened, location, what):
+    """After a restore, an outcome may have been recorded anew without its beginning."""
+    ledger = opened(location)
+    intent = begin(ledger, BEGAN)
+    if what == "its end":
+        end(ledger, intent, DONE)
+        forgotten = f"revision = {BEGAN}"
+        execute(location, f"DELETE FROM infrastructure_services_history WHERE {forgotten}")
+    assert ledger.had(Serial(99, BEGAN))
 
 
 @pytest.mark.parametrize("asset", [{"id": "i-1", "attributes": True}, {}, {"id": "absent"}])

@@ -19,11 +19,14 @@ from ledger.entries import put, states
 from ledger.tasks import key, list_task
 from ledger.test_postgresql import ENTRY
 from ledger.test_together import created, crowd
+from support.ledgers import create
 from support.waiting import until
 
+STRESS = pytest.mark.stress
 
-@pytest.fixture
-def pooled(database) -> Iterator[str]:
+
+@pytest.fixture(params=["", "ignore_startup_parameters = options"])
+def pooled(request, database, service) -> Iterator[str]:
     """The URL of a ledger behind PgBouncer, whose transactions share one connection to the server."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if not program:
@@ -37,7 +40,7 @@ def pooled(database) -> Iterator[str]:
             f"[databases]\n{name} = host={host} user=postgres\n[pgbouncer]\nlisten_addr =\n"
             f"listen_port = 6432\nunix_socket_dir = {directory}\nauth_type = trust\n"
             f"auth_file = {directory}/users.txt\npool_mode = transaction\n"
-            "default_pool_size = 1\n"
+            f"default_pool_size = 1\n{request.param}\n"
         )
         line = [program, f"{directory}/pgbouncer.ini"]
         if os.geteuid() == 0:
@@ -46,12 +49,12 @@ def pooled(database) -> Iterator[str]:
             line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             until(Path(directory, ".s.PGSQL.6432").exists)
-            yield f"postgresql://postgres@/{name}?host={directory}&port=6432"
+            place = f"postgresql://postgres@:6432/{name}?host={directory}&schema=pooled"
+            yield create(place, service.url)
             process.kill()
 
 
-@pytest.mark.stress
-@pytest.mark.parametrize("again", range(10))
+@pytest.mark.parametrize("again", [0, *(pytest.param(n, marks=STRESS) for n in range(1, 10))])
 def test_behind_a_pooler_nothing_is_created_twice(pooled, fork, service, again):
     names = [f"web{number}" for number in range(15)]
     with (
@@ -86,7 +89,7 @@ def team(database):
     def as_role(role: str, schema: str) -> str:
         found = urlsplit(url)
         host = found.netloc.rpartition("@")[2]
-        query = f"{found.query}&options=-csearch_path%3D{schema}"
+        query = f"{found.query}&schema={schema}"
         return found._replace(netloc=f"{role}@{host}", query=query).geturl()
 
     yield administrate, as_role, name
@@ -101,7 +104,7 @@ def test_the_statements_of_the_guide_give_each_team_a_schema(team, opened):
     )
     administrate(statements)
     put(opened(as_role(name, name)), key(name), ENTRY)
-    assert len(states(opened(as_role(f"{name}_plan", name), read_only=True))) == 1
+    assert len(states(opened(as_role(f"{name}_plan", name)))) == 1
     with pytest.raises(LedgerError, match="permission denied for schema public"):
         opened(as_role(name, "public"))
 

@@ -119,6 +119,9 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
         except (ServicesError, Interrupted) as why:  # some may have been sent
             done.reason = str(why)
             return done
+        done.reason = ledger.gone_back(planned) if number else ""
+        if done.reason:
+            return done
         to_send = []
         for task in planned:
             if task.plan.action in (SEND, ADOPT) and not context.check_mode:

@@ -108,6 +108,8 @@ def edits_of_report(
         try:
             if keys.count(key) > 1:
                 raise InvalidInput("the report has it twice")
+            if not row["began"]:
+                raise InvalidInput("the report does not say when it began: record it by its id")
             edits.append(_edit_of_row(key, before, row, history, secrets))
         except ServicesError as error:
             problems[key] = error.msg

@@ -129,11 +129,6 @@ class Ledger:
                 " new URL, run infrastructure.services.ledger_move with to_base_url"
             )
 
-    def require_not_back(self) -> None:
-        """Raise LedgerError if the ledger has gone back in time, so that nothing may be sent."""
-        if self.has_gone_back:
-            raise LedgerError(self.gone_back())
-
     def gone_back(self) -> str:
         """Return how to go on with a ledger that has gone back in time, '' for any other.
 
@@ -216,8 +211,8 @@ class Ledger:
         return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
 
     def had(self, row: Serial) -> bool:
-        """Return whether the history has a row, or one that was written back in its place."""
-        return row == Serial() or bool(self.read(sql.HAS_REVISION, (row.revision,)))
+        """Return whether the history has a beginning or an edit, or what was written back of it."""
+        return row == Serial() or bool(self.read(sql.HAS_BEGUN, (row.revision, row.revision)))
 
     def start_leases(self) -> None:
         """Let the leases that begin in the future begin now: a clock was set back."""
@@ -264,13 +259,12 @@ class Ledger:
         effects.update(change.key for change in repeated if self._is_written(change))
         if kind is Write.BEGIN and effects:
             self._note(last.rows, known)
-        elif kind is Write.ADOPT:
-            self.find([])
         return [change.key in effects for change in changes]
 
     def _is_written(self, change: Change) -> bool:
         """Return whether a repeated change had its effect before."""
-        return not change.after or bool(self.read(sql.IS_WRITTEN, (*change.key, change.revision)))
+        written = (sql.IS_WRITTEN, (*change.key, change.revision))
+        return not change.after or bool(self.database.execute([written])[0].rows)
 
     def _guard(self, change: Change, known: Serial) -> sql.Guard:
         """Return what has to be so for a change to take effect; `known`: the noted row."""

@@ -32,7 +32,7 @@ def open_ledger(given: str, seen: Seen, base_url: str = "", writes: bool = False
     if key not in _ledgers:
         ledger = Ledger(open_database(given), seen, base_url)
         if writes:
-            ledger.database.require_writable()
+            ledger.tried(ledger.database.require_writable)
         _ledgers[key] = ledger
     return _ledgers[key]
 

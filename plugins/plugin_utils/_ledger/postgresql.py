@@ -59,7 +59,7 @@ _HERE = re.compile(r"|localhost|127(\.\d+){3}|::1|[/@].*")
 # statement waits for long, and no task that was stopped keeps others waiting.
 _BEGIN = (
     "BEGIN ISOLATION LEVEL {}; SET LOCAL search_path = ''; SET LOCAL synchronous_commit = on;"
-    " SET LOCAL lock_timeout = '{}s'; SET LOCAL statement_timeout = '{}s';"
+    " SET LOCAL statement_timeout = '{}s';"
     " SET LOCAL idle_in_transaction_session_timeout = '5s'"
 )
 _READING, _WRITING = "REPEATABLE READ, READ ONLY", "READ COMMITTED, READ WRITE"
@@ -70,10 +70,10 @@ _SECONDS = {Write.OUTCOME: 2, Write.BEGIN: 2}
 _OTHER_SECONDS = 10
 _HANGS = 1.5  # times as many, after which a server that has not canceled a statement hangs
 _ROW_SECONDS = 0.01  # added for each statement of a transaction
-# SQLSTATEs, or how they begin: no connection, too many, shut down, no writing on a standby (two), a
-# deadlock, a lock that an edit of thousands of entries holds, a task that was stopped, a number of
-# the history that is taken, as after its sequence was set back.
-_AWAY = ("08", "53", "57P", "0A000", "25006", "40P01", "55P03", "25P03", "23505")
+# SQLSTATEs, or how they begin: no connection, too many, shut down or out of time, no writing on a
+# standby (two), a deadlock, a lock that others hold, a task that was stopped, a number of the
+# history that is taken, as after its sequence was set back.
+_AWAY = ("08", "53", "57", "0A000", "25006", "40P01", "55P03", "25P03", "23505")
 # The privileges that an outcome needs, which is written after the request.
 _PRIVILEGES = " AND ".join(
     f"pg_catalog.has_table_privilege('{sql.ENTRY}', '{privilege}')"
@@ -155,7 +155,7 @@ class PostgresDatabase:
             with self._bounded(seconds * _HANGS + len(statements) * _ROW_SECONDS):
                 try:
                     level = _READING if kind is None else _WRITING
-                    connection.execute(_BEGIN.format(level, seconds, seconds))
+                    connection.execute(_BEGIN.format(level, seconds))
                     if kind in (Write.ADOPT, Write.EDIT):
                         connection.execute(self._dialect(_LOCK))
                     done = [self._execute(connection, statement) for statement in statements]
@@ -167,6 +167,7 @@ class PostgresDatabase:
                     except self._psycopg.Error:
                         connection.close()
                     raise
+        self._is_hanging = False
         return done
 
     def _execute(self, connection: psycopg.Connection[Row], statement: Statement) -> Done:
@@ -197,7 +198,6 @@ class PostgresDatabase:
     @contextmanager
     def _bounded(self, seconds: float) -> Iterator[None]:
         """Shut the connection down if the server does not answer in time; libpq never does."""
-        self._is_hanging = False
         timer = threading.Timer(seconds, self._shut_down, [self._connection])
         timer.daemon = True
         with suppress(RuntimeError):  # the system may start no more threads
@@ -224,20 +224,20 @@ class PostgresDatabase:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> LedgerError:
-        if self._is_hanging:  # statement_timeout does not bound a COMMIT
-            return LedgerAway(
-                f"{self.where}: the server did not answer in time. It hangs, or its synchronous"
-                " standby does not confirm what is written: bring the standby back, or change"
-                " synchronous_standby_names"
-            )
         lines = str(error).strip().splitlines() or [type(error).__name__]
         problem = f"{self.where}: {printable(lines[0])}"
         # From the server or a pooler; libpq gives none.
         sqlstate = getattr(error, "sqlstate", None) or ""
         is_away = not sqlstate and isinstance(error, self._psycopg.OperationalError)
-        if is_away or sqlstate.startswith(_AWAY):
-            return LedgerAway(problem)
-        return LedgerError(problem)
+        if not (is_away or sqlstate.startswith(_AWAY)):
+            return LedgerError(problem)
+        if self._is_hanging:  # statement_timeout does not bound a COMMIT, which holds its locks
+            problem = (
+                f"{self.where}: the server did not answer in time. It hangs, or its synchronous"
+                " standby does not confirm what is written: bring the standby back, or change"
+                " synchronous_standby_names"
+            )
+        return LedgerAway(problem)
 
 
 @lru_cache

@@ -10,10 +10,13 @@ there was a ledger is not taken for a new one. A note that cannot be written is 
 
 from __future__ import annotations
 
-from contextlib import suppress
+import fcntl
+import os
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Iterator
 
 from .entries import Serial
 
@@ -37,9 +40,10 @@ class Seen:
 
         The number is lower if that row was written back.
         """
-        noted = self.row(ledger_id, base_url)  # another process may have moved it on
-        if row != noted and (noted == known or row.number > noted.number):
-            self._write(_row_name(ledger_id, base_url), f"{row.number} {row.revision}")
+        with suppress(OSError), self._alone():
+            noted = self.row(ledger_id, base_url)  # another process may have moved it on
+            if row != noted and (noted == known or row.number > noted.number):
+                self._write(_row_name(ledger_id, base_url), f"{row.number} {row.revision}")
 
     def ledger_at(self, place: str) -> str:
         """Return the ledger_id that was seen at a place, '' for none."""
@@ -49,6 +53,18 @@ class Seen:
         """Note which ledger is at a place."""
         if self.ledger_at(place) != ledger_id:
             self._write(_place_name(place), ledger_id)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep the other processes of this controller from writing notes."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # as on NFS
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _read(self, name: str) -> str:
         try:

@@ -88,7 +88,9 @@ class TaskRun:
         `base_url`, `writes`: as in `open_ledger`.
         """
         with self.signals.raised():
-            return open_ledger(given, self.seen, base_url, writes)
+            ledger = open_ledger(given, self.seen, base_url, writes)
+        ledger.sleep = self.pause
+        return ledger
 
     def warn_if_back(self, ledger: Ledger) -> None:
         """Warn of a ledger that has gone back in time."""
