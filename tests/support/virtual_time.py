@@ -26,7 +26,7 @@ class VirtualTime:
         self.now = 0.0
         self.threads = 0
         self._turns = 0
-        self._answers: deque[Any] = deque()
+        self.answers: deque[Any] = deque()
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._late = 0.0
@@ -57,12 +57,12 @@ class VirtualTime:
         if self._turns > MOST_TURNS:
             raise Spins
         end = self.now + timeout
-        while not self._answers:
+        while not self.answers:
             if not (self._events and self._events[0][0] <= end):
                 self.now = end
                 raise Empty
             self._happen()
-        return self._answers.popleft()
+        return self.answers.popleft()
 
     def put(self, answer: Any) -> None:
         """Take an answer; one of a thread comes when its time has passed."""
@@ -70,7 +70,7 @@ class VirtualTime:
 
     def _arrive(self, answer: Any) -> None:
         self.threads -= 1
-        self._answers.append(answer)
+        self.answers.append(answer)
 
     def start(self, work: Callable[..., None], *given: Any) -> None:
         """Start a thread."""

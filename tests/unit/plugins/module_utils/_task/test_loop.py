@@ -37,6 +37,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.loop
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
     settings_from,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
+    Interrupted,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     INTENT,
 )
@@ -122,7 +125,7 @@ class World:
         spec, settings = options.spec, settings_from(options.valid())
         names = [f"vm{number:03}" for number in range(self.s.items)]
         tasks = [spec.sent.task({**options.params, spec.key: name}, settings) for name in names]
-        recording = Recording(self.book, options.secrets, RUN, pause=self.time.take)
+        recording = Recording(self.book, options.secrets, RUN, pause=self.pause)
         recording.clocks = lambda: (self.time.now,)
         for what in ("outcome", "write", "finished"):
             setattr(recording, what, self.failing(what, getattr(recording, what)))
@@ -142,6 +145,8 @@ class World:
         ):
             done = task.carry_out_all(ledger.plan_all(tasks), context, ledger, limits)
             self.ended_at = self.time.now
+            if self.time.answers:
+                self.problems.append("an answer was not taken")
             self.time.take(400.0)  # what its threads still do
         for each in tasks:
             self.look_at(each, done.results[each.key])
@@ -187,6 +192,12 @@ class World:
         self.time.run_at(self.time.now + self.chance.choice(self.s.lookups), work, *given)
 
     # Reasons to stop
+
+    def pause(self, seconds: float) -> None:
+        """Wait, as an action does."""
+        self.time.take(seconds)
+        if self.time.now >= self.signal_at:
+            raise Interrupted("SIGINT")
 
     def why_to_stop(self) -> str:
         self.fail_in("watch")
@@ -368,7 +379,7 @@ SCENARIOS = {
         40, fates={"throttled": 0.4}, others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
     ),
     "others of updates": Scenario(
-        40, resource=UPDATE, fates={"throttled": 0.2, "lost": 0.2}, retries=8,
+        40, resource=UPDATE, fates={"throttled": 0.2, "lost": 0.2, "refused": 0.3}, retries=8,
         others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
     ),
     "others and signal": Scenario(
@@ -379,6 +390,9 @@ SCENARIOS = {
     "ledger away for 60 s": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True),
     "ledger away, blocks for 25 s": Scenario(60, book={"away": (2, 62), "blocks": 25.0}, stops=True),
     "ledger away, signal": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, signal=(2, 9), stops=True),
+    "ledger away, updates": Scenario(
+        60, resource=UPDATE, fates={"lost": 0.4}, retries=8, book={"away": (4, 62), "blocks": 2.0}, stops=True
+    ),
     "ledger refuses beginnings": Scenario(book={"refuses": "BEGIN"}, stops=True),
     "ledger refuses outcomes": Scenario(book={"refuses": "OUTCOME"}, stops=True),
     "no thread": Scenario(threads=0, stops=True),
@@ -387,8 +401,10 @@ SCENARIOS = {
     "a thread raises, sent": Scenario(raises=("thread, after", 4)),
     **{
         f"{times} x the main thread raises in {what}": Scenario(60, raises=(what, times), stops=True)
-        for what in ("watch", "outcome", "write", "finished", "adapt")
-        for times in (1, NEVER)
+        for what, times in (
+            *(("watch", 1), ("watch", NEVER), ("write", 1), ("write", NEVER)),
+            *(("outcome", 3), ("finished", 3), ("adapt", 3)),
+        )
     },
 }
 
