@@ -49,7 +49,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
 )
 from support import CREATE, SPECS, UPDATE, validate
 from support.book import Book
-from support.virtual_time import Spins, VirtualTime
+from support.virtual_time import VirtualTime
 
 SEEDS = range(50)
 RUN = "run-1"
@@ -157,6 +157,7 @@ class World:
         def failing(*given, **more):
             self.fail_in(what)
             return act(*given, **more)
+
         return failing
 
     def new_loop(self, *given, **more) -> Loop:
@@ -356,7 +357,9 @@ SCENARIOS = {
     "all kinds": Scenario(
         fates={"throttled": 0.2, "lost": 0.02, "refused": 0.05, "unreachable": 0.1}, stops=None
     ),
-    "updates": Scenario(resource=UPDATE, fates={"throttled": 0.2, "overloaded": 0.1, "lost": 0.1}, stops=None),
+    "updates": Scenario(
+        resource=UPDATE, fates={"throttled": 0.2, "overloaded": 0.1, "lost": 0.1}, stops=None
+    ),
     "a storm of 429": Scenario(40, fates={"throttled": 0.6}, retry_after=25, retries=8, stops=None),
     "one unknown outcome ends it": Scenario(100, fates={"lost": 0.1}, max_unknown=1, stops=True),
     "token": Scenario(fetches=True),
@@ -369,7 +372,9 @@ SCENARIOS = {
     "token endpoint hangs": Scenario(fetches=True, token_takes=NEVER, signal=(1, 9), stops=True),
     "signal": Scenario(100, takes=(0.5, 3.0, 15.0), signal=(0, 9), stops=True),
     "signal, one": Scenario(1, takes=(0.5, 3.0, 15.0), signal=(0, 2), stops=None),
-    "signal without a ledger": Scenario(100, takes=(0.5, 3.0, 15.0), signal=(0, 9), ledger=False, stops=True),
+    "signal without a ledger": Scenario(
+        100, takes=(0.5, 3.0, 15.0), signal=(0, 9), ledger=False, stops=True
+    ),
     "signal and look-ups that hang": Scenario(
         100, lookups=(0.0, NEVER, 30.0), takes=(0.5, 3.0), signal=(0, 9), stops=True
     ),
@@ -379,19 +384,36 @@ SCENARIOS = {
         40, fates={"throttled": 0.4}, others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
     ),
     "others of updates": Scenario(
-        40, resource=UPDATE, fates={"throttled": 0.2, "lost": 0.2, "refused": 0.3}, retries=8,
-        others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
+        40,
+        resource=UPDATE,
+        fates={"throttled": 0.2, "lost": 0.2, "refused": 0.3},
+        retries=8,
+        others=tuple((0.3 * n, n, 3.0) for n in range(40)),
+        stops=None,
     ),
     "others and signal": Scenario(
         others=((0.0, 3, 4.0), (0.5, 10, 10.0), (0.2, 15, 200.0)), signal=(0, 40), stops=None
     ),
     "ledger away for 6 s": Scenario(60, book={"away": (2, 8), "blocks": 1.0}),
-    "ledger away for 6 s, and loses": Scenario(60, lookups=(0, 50), book={"away": (2, 8), "blocks": 1.0, "loses": 0.5}),
-    "ledger away for 60 s": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True),
-    "ledger away, blocks for 25 s": Scenario(60, book={"away": (2, 62), "blocks": 25.0}, stops=True),
-    "ledger away, signal": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, signal=(2, 9), stops=True),
+    "ledger away for 6 s, and loses": Scenario(
+        60, lookups=(0, 50), book={"away": (2, 8), "blocks": 1.0, "loses": 0.5}
+    ),
+    "ledger away for 60 s": Scenario(
+        60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True
+    ),
+    "ledger away, blocks for 25 s": Scenario(
+        60, book={"away": (2, 62), "blocks": 25.0}, stops=True
+    ),
+    "ledger away, signal": Scenario(
+        60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, signal=(2, 9), stops=True
+    ),
     "ledger away, updates": Scenario(
-        60, resource=UPDATE, fates={"lost": 0.4}, retries=8, book={"away": (4, 62), "blocks": 2.0}, stops=True
+        60,
+        resource=UPDATE,
+        fates={"lost": 0.4},
+        retries=8,
+        book={"away": (4, 62), "blocks": 2.0},
+        stops=True,
     ),
     "ledger refuses beginnings": Scenario(book={"refuses": "BEGIN"}, stops=True),
     "ledger refuses outcomes": Scenario(book={"refuses": "OUTCOME"}, stops=True),
@@ -400,7 +422,9 @@ SCENARIOS = {
     "a thread raises, nothing sent": Scenario(raises=("thread, before", 4)),
     "a thread raises, sent": Scenario(raises=("thread, after", 4)),
     **{
-        f"{times} x the main thread raises in {what}": Scenario(60, raises=(what, times), stops=True)
+        f"{times} x the main thread raises in {what}": Scenario(
+            60, raises=(what, times), stops=True
+        )
         for what, times in (
             *(("watch", 1), ("watch", NEVER), ("write", 1), ("write", NEVER)),
             *(("outcome", 3), ("finished", 3), ("adapt", 3)),
