@@ -67,6 +67,7 @@ class Limits:
     # these; returns why to stop, '' to go on.
     watch: Callable[[list[Result], int, bool], str] = lambda _ended, _in_flight, _is_ending: ""
     rounds: int = _MOST_ROUNDS
+    reason: str = ""  # why nothing is sent, '' if requests may be
 
 
 @dataclass
@@ -120,15 +121,15 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
         except (ServicesError, Interrupted) as why:  # some may have been sent
             done.reason = str(why)
             return done
-        done.reason = ledger.gone_back(planned) if number else ""
-        if done.reason:
-            return done
+        done.reason = ledger.gone_back(planned) if number else limits.reason
         to_send = []
         for task in planned:
             if task.plan.action in (SEND, ADOPT) and not context.check_mode:
                 to_send.append(task)
             else:
-                done.results[task.key] = result_without_request(task, context)
+                done.results[task.key] = _result_without_request(task, context, done.reason)
+        if done.reason:
+            return done
         left = _send(to_send, context, ledger, limits, done)
         if not left or done.reason:
             break
@@ -138,8 +139,11 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
     return done
 
 
-def result_without_request(task: Task, context: Context) -> Result:
-    """Return the result of a task that sends nothing, also of one that fails."""
+def _result_without_request(task: Task, context: Context, reason: str) -> Result:
+    """Return the result of a task that sends nothing, also of one that fails.
+
+    `reason`: why a run would not start what is to be sent, '' if it would.
+    """
     try:
         is_predicted = context.check_mode and task.plan.action == SEND
         result = predict(task) if is_predicted else keep(task, context.check_mode)
@@ -148,6 +152,8 @@ def result_without_request(task: Task, context: Context) -> Result:
     except ServicesError as error:
         result = Result.of_error(error)
     result = context.secrets.scrub(result)
+    if reason and task.plan.action in (SEND, ADOPT):
+        result = result.but(skipped=True, changed=False)
     return result.but(last_row=task.last_row) if context.check_mode else result
 
 
