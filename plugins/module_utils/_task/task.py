@@ -166,7 +166,10 @@ def _send(
     settings = tasks[0].settings
     if any(task.plan.action == SEND for task in tasks):
         require_usable(settings.connection, settings.base_url)  # for all of them at once
-    jobs = [Job(work_of(task, context)) for task in tasks]
+    jobs = [
+        Job(Work(call_of(task, context), task, partial(compare, task), context.secrets))
+        for task in tasks
+    ]
     loop = run_loop(jobs, settings, context, ledger, limits, done.ended)
     done.reason = loop.reason
     for job in jobs:
@@ -199,16 +202,9 @@ def run_loop(
     return loop
 
 
-def work_of(task: Task, context: Context) -> Work:
-    """Return what a planned task sends."""
-    succeed = partial(compare, task)
-    return Work(call_of(task, context), task, succeed, context.secrets)
-
-
 def call_of(task: Task, context: Context) -> Call:
     """Return the request of a planned task."""
-    plan = task.plan
-    body = plan.body or None
+    path_id, body = task.plan.path_id, task.plan.body or None
     return Call(
-        task.operation, task.asset, task.settings, plan.path_id, body, "", context.require_reader
+        task.operation, task.asset, task.settings, path_id, body, "", context.require_reader
     )
