@@ -68,9 +68,9 @@ def carry_out_list(
     )
     done = carry_out_all(tasks, context, ledger, limits)
     if params["in_doubt"] == "skip":
-        for task in doubtful:
-            result = done.results[task.key]
-            done.results[task.key] = result.but(failed=False, warnings=(result.msg,))
+        for key, result in done.results.items():
+            if result.plan in ("in_doubt", "in_flight"):
+                done.results[key] = result.but(failed=False, warnings=(result.msg,))
     not_listed = ledger.not_listed(tasks) if context.check_mode else None
     return ListResult(
         spec, params, done.results, context.no_log, done.reason, not_listed, failure=refused
