@@ -86,9 +86,6 @@ class Entry(NamedTuple):
     lease_until: int = 0
 
 
-NOTHING = Entry("", {}, {})
-
-
 # What a plan does: send the request; nothing, since the asset is recorded so, or differs and cannot
 # be changed; record an asset that exists; fail, with an error that says why.
 SEND, KEEP, DIFFERS, ADOPT, REFUSE = "send", "keep", "differs", "adopt", "refuse"

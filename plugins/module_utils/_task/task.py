@@ -67,6 +67,7 @@ class Limits:
     # these; returns why to stop, '' to go on.
     watch: Callable[[list[Result], int, bool], str] = lambda _ended, _in_flight, _is_ending: ""
     rounds: int = _MOST_ROUNDS
+    reason: str = ""  # why nothing is sent, '' if requests may be
 
 
 @dataclass
@@ -120,15 +121,15 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
         except (ServicesError, Interrupted) as why:  # some may have been sent
             done.reason = str(why)
             return done
-        done.reason = ledger.gone_back(planned) if number else ""
-        if done.reason:
-            return done
+        done.reason = ledger.gone_back(planned) if number else limits.reason
         to_send = []
         for task in planned:
             if task.plan.action in (SEND, ADOPT) and not context.check_mode:
                 to_send.append(task)
             else:
-                done.results[task.key] = result_without_request(task, context)
+                done.results[task.key] = _result_without_request(task, context, done.reason)
+        if done.reason:
+            return done
         left = _send(to_send, context, ledger, limits, done)
         if not left or done.reason:
             break
@@ -138,8 +139,11 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
     return done
 
 
-def result_without_request(task: Task, context: Context) -> Result:
-    """Return the result of a task that sends nothing, also of one that fails."""
+def _result_without_request(task: Task, context: Context, reason: str) -> Result:
+    """Return the result of a task that sends nothing, also of one that fails.
+
+    `reason`: why a run would not start what is to be sent, '' if it would.
+    """
     try:
         is_predicted = context.check_mode and task.plan.action == SEND
         result = predict(task) if is_predicted else keep(task, context.check_mode)
@@ -148,6 +152,8 @@ def result_without_request(task: Task, context: Context) -> Result:
     except ServicesError as error:
         result = Result.of_error(error)
     result = context.secrets.scrub(result)
+    if reason and task.plan.action in (SEND, ADOPT):
+        result = result.but(skipped=True, changed=False)
     return result.but(last_row=task.last_row) if context.check_mode else result
 
 
@@ -160,7 +166,10 @@ def _send(
     settings = tasks[0].settings
     if any(task.plan.action == SEND for task in tasks):
         require_usable(settings.connection, settings.base_url)  # for all of them at once
-    jobs = [Job(work_of(task, context)) for task in tasks]
+    jobs = [
+        Job(Work(call_of(task, context), task, partial(compare, task), context.secrets))
+        for task in tasks
+    ]
     loop = run_loop(jobs, settings, context, ledger, limits, done.ended)
     done.reason = loop.reason
     for job in jobs:
@@ -193,16 +202,9 @@ def run_loop(
     return loop
 
 
-def work_of(task: Task, context: Context) -> Work:
-    """Return what a planned task sends."""
-    succeed = partial(compare, task)
-    return Work(call_of(task, context), task, succeed, context.secrets)
-
-
 def call_of(task: Task, context: Context) -> Call:
     """Return the request of a planned task."""
-    plan = task.plan
-    body = plan.body or None
+    path_id, body = task.plan.path_id, task.plan.body or None
     return Call(
-        task.operation, task.asset, task.settings, plan.path_id, body, "", context.require_reader
+        task.operation, task.asset, task.settings, path_id, body, "", context.require_reader
     )
