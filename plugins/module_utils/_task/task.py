@@ -189,7 +189,8 @@ def run_loop(
     """Run the loop with jobs of the same settings, and return it; `ended`: the results so far."""
 
     def watch(ended: list[Result], in_flight: int, is_ending: bool) -> str:
-        return context.why_to_stop() or limits.watch(ended, in_flight, is_ending)
+        reached = limits.watch(ended, in_flight, is_ending)  # which shows the progress, too
+        return context.why_to_stop() or reached
 
     tokens = Tokens(settings, context.memory, context.secrets.mask)
     width = Width(limits.most, limits.longest_wait)
