@@ -183,8 +183,8 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
     try:
         run = Run.from_json(known)
         at, before = date_time(run.ended_at), Serial(**(run.serial or {}))
-        known = [row for row in run.results if row.began is not None or _stays(row)]
-        rows = [_row_to_settle(row, at) for row in known]
+        begun = [row for row in run.results if row.began is not None or _stays(row)]
+        rows = [_row_to_settle(row, at) for row in begun]
     except DAMAGES:
         raise InvalidInput(
             "file", "has neither a list of entries nor the report of a run, or is damaged"
