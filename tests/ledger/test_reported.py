@@ -15,14 +15,17 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Change,
     Entry,
     HistoryRow,
+    Serial,
     Write,
     noted,
     stamped,
     state_of,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
+from ledger.entries import execute
 from ledger.tasks import key
 from support import CREATE, UPDATE
-from support.ledgers import entry_of
+from support.ledgers import HOME, entry_of
 
 ENDED = "2026-01-02T12:00:00Z"
 KEY, ROLE = key(), key("role-0001", UPDATE)
@@ -105,6 +108,8 @@ def prepare(ledger, recorded: str) -> None:
         # A later edit wins.
         ("forgotten", EXISTS, "left", "absent"),
         ("forgotten", DOUBTFUL, "left", "absent"),
+        # Also if it may have been before the run: that is not known.
+        ("forgotten by another run", EXISTS, "left", "absent"),
     ],
 )
 def test_a_report_fills_what_the_ledger_lacks(opened, location, recorded, what, done, state):
@@ -141,11 +146,11 @@ def test_a_role_gets_its_row_and_nothing_else(opened, location):
 def test_a_ledger_that_has_all_rows_again_has_not_gone_back(opened, location):
     """Also with other numbers; until then it has."""
     ledger = opened(location)
-    known = ledger._noted()  # what this controller has seen
-    header = ledger.header
-    ledger._seen.note_row(header.ledger_id, header.base_url, type(known)(40, BEGAN), known)
-    ledger.find([])
-    assert ledger.has_gone_back
+    ids = [ledger.header.ledger_id]
+    for run, revision in (("first", BEGAN), ("second", 5)):  # what this controller has seen
+        Seen(HOME, run).note_row(*ids, Serial(40, revision))
+    settle(ledger, {**row(OTHER_ID, "web02", 5)})
+    assert ledger.has_gone_back  # it lacks the other run
     settle(ledger, row(EXISTS))
     assert not ledger.has_gone_back
 
@@ -163,6 +168,24 @@ def test_what_is_left_does_not_keep_the_others_from_being_recorded(opened, locat
     assert "its id, i-1, is that of web01" in told["web03"]
     assert "the report has it twice" in told["web04"]
     assert entry_of(ledger, key("web02")).asset["id"] == "i-3"
+
+
+def test_a_row_without_its_beginning_is_named(opened, location):
+    ledger = opened(location)
+    (told,) = settle(ledger, row(EXISTS, began=0))["names"]["left"]
+    assert "does not say when it began" in told
+
+
+@pytest.mark.parametrize("what", ["its beginning", "its end"])
+def test_either_row_of_a_beginning_shows_that_the_ledger_has_it(opened, location, what):
+    """After a restore, an outcome may have been recorded anew without its beginning."""
+    ledger = opened(location)
+    intent = begin(ledger, BEGAN)
+    if what == "its end":
+        end(ledger, intent, DONE)
+        forgotten = f"revision = {BEGAN}"
+        execute(location, f"DELETE FROM infrastructure_services_history WHERE {forgotten}")
+    assert ledger.had(Serial(99, BEGAN))
 
 
 @pytest.mark.parametrize("asset", [{"id": "i-1", "attributes": True}, {}, {"id": "absent"}])

@@ -1,30 +1,33 @@
-"""Simulated services, to which the scheduler, the pace and the retry policy send many requests in
-virtual time.
-"""
+"""Simulated services, to which the loop sends many requests in virtual time."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from typing import Callable, NamedTuple
+from unittest.mock import patch
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
-    AttemptResult,
-    Event,
-    meaning,
-    retry,
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+    Memory,
+    Tokens,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
-    NOT_SENT,
-    UNKNOWN,
-    outcome_of,
+from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    Answer,
+    transport,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._list.threads import (
-    feedback_of,
+from ansible_collections.infrastructure.services.plugins.module_utils._task.journal import NoLedger
+from ansible_collections.infrastructure.services.plugins.module_utils._task.loop import Job, Loop
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    settings_from,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
+from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+    Context,
+    work_of,
+)
 
-from .scheduling import Scheduled
+from support import CREATE, LEAST, SPECS, validate
+
 from .virtual_time import VirtualTime
 
 
@@ -102,78 +105,73 @@ class Run(NamedTuple):
 
 
 def simulate(
-    service: Service, items: int, pace, threads: int, *, method: str = "POST", max_unknown: int = 0
+    service: Service, items: int, width, *, resource: str = CREATE, max_unknown: int = 0
 ) -> Run:
-    """Let the scheduler create items; `method`: the column of the retry policy."""
+    """Let the loop create or update items."""
     time, server = VirtualTime(), _Server(service)
     server.time = time
-    scheduler = Scheduled(
-        items,
-        _Worker(server, method),
-        pace,
-        max_unknown=max_unknown,
-        clock=time.monotonic,
-        threads=time,
-    )
-    scheduler.run(threads)
-    assert (time.errors, scheduler.begun) == ([], {})
-    ended = Counter(each.outcome if each.failed else "created" for each in scheduler.ended.values())
+    options = validate(SPECS[resource], {**_OPTIONS, **LEAST[resource]})
+    context = Context(False, options.secrets)
+    settings = settings_from(options.valid())
+    key = SPECS[resource].key
+    tasks = [
+        SPECS[resource].sent.task({**options.params, key: f"asset-{number}"}, settings)
+        for number in range(items)
+    ]
+
+    def watch(ended, _in_flight, _is_ending) -> str:
+        unknown = sum(result.outcome == UNKNOWN for result in ended) if max_unknown else 0
+        return f"{unknown} in doubt" if 0 < max_unknown <= unknown else ""
+
+    jobs = [Job(work_of(task, context)) for task in NoLedger().plan_all(tasks)]
+    tokens = Tokens(settings, Memory(), context.secrets.mask)
+    loop = Loop(jobs, NoLedger(), tokens, width, watch, time.clock, time, time.start)
+    random.seed(1)
+    with patch.object(transport, "send_once", server.send_once):
+        loop.run()
+    ended = Counter(each.outcome if each.failed else "created" for each in loop.ended)
     return Run(
         server.statuses,
         ended["created"],
         ended[UNKNOWN],
         server.last,
         server.peak,
-        scheduler.reason,
+        loop.reason,
     )
 
 
+_OPTIONS = {
+    "base_url": "http://127.0.0.1:9",
+    "access_token": "token-of-the-tests",
+    "retries": 3,
+    "retry_max_delay": 30,
+}
+
+
 class _Server:
-    """The service as a client sees it."""
+    """The service at the socket."""
 
     time: VirtualTime
 
     def __init__(self, service: Service) -> None:
-        self._service, self.chance = service, random.Random(1)
+        self._service, self._chance = service, random.Random(1)
         self.statuses: Counter = Counter()
-        self.at_once = self.peak = 0
+        self._at_once = self.peak = 0
         self.last = 1e-9  # when the last asset was created
 
-    def attempt(self) -> AttemptResult:
+    def send_once(self, _connection, request, _timeout) -> Answer:
         """Answer as the simulated service does, after the time that it takes."""
-        self.at_once += 1
-        self.peak = max(self.peak, self.at_once)
-        answered = self._service(self.time.monotonic(), self.at_once, self.chance)
-        self.time.sleep(answered.seconds)
-        self.at_once -= 1
-        self.statuses[answered.status] += 1
-        if answered.status == 201:
-            self.last = self.time.monotonic()
-        headers = (
-            {} if answered.retry_after is None else {"Retry-After": f"{answered.retry_after:.0f}"}
-        )
-        return AttemptResult(meaning(answered.status)[0], "", answered.status, headers)
+        request.may_send()
+        self._at_once += 1
+        self.peak = max(self.peak, self._at_once)
+        seconds, status, retry_after = self._service(self.time.now, self._at_once, self._chance)
+        self.time.at(self.time.now + seconds, self._leave)
+        self.time.answer_after(seconds)
+        self.statuses[status] += 1
+        if status == 201:
+            self.last = max(self.last, self.time.now + seconds)
+        headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.0f}"}
+        return Answer(status, headers, b'{"id": "a"}')
 
-
-class _Worker:
-    """Sends the request of an item as the client does: each attempt waits for its slot, the policy
-    allows the next.
-    """
-
-    def __init__(self, server: _Server, method: str) -> None:
-        self._server, self._method = server, method
-
-    def __call__(self, item: int, slot) -> dict:
-        effects = []
-
-        def attempt() -> AttemptResult:
-            if not slot.acquire():  # the list has stopped
-                return AttemptResult(Event.UNSENT_HOPELESS)
-            result = self._server.attempt()
-            slot.release(*feedback_of(result))
-            effects.append(result.event.effect)
-            return result
-
-        fraction = self._server.chance.random
-        last = retry(attempt, self._method, 3, 30.0, fraction=fraction, sleep=slot.pause)
-        return Result(outcome=outcome_of(NOT_SENT, *effects), failed=last.event != Event.SUCCESS)
+    def _leave(self) -> None:
+        self._at_once -= 1

@@ -1,125 +1,91 @@
-"""Takes the place of the modules `threading` and `time`: what threads do is the same in every run,
-and a wait of an hour takes no time.
+"""The clock, the queue and the threads of a loop: what happens is the same in every run, and a wait
+of an hour takes no time.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
-import random
-import threading
+from collections import deque
 from collections.abc import Callable
-from functools import partial
+from queue import Empty
+from typing import Any
 
-from .turns import World
+MOST_TURNS = 20_000  # of a loop that ends
 
-LONGEST = 100_000.0  # virtual seconds after which a test is taken to wait for what never happens
+
+class Spins(BaseException):
+    """A loop makes turn after turn; a BaseException, which no code under test catches."""
 
 
 class VirtualTime:
-    """The modules for the code that is given it, and for the test's own thread.
+    """What happens at which second; `threads`: how many are alive."""
 
-    With a `seed`, who goes on is drawn from it, and then a thread may also be overtaken wherever it
-    takes a lock.
-    """
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.threads = 0
+        self._turns = 0
+        self.answers: deque[Any] = deque()
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._late = 0.0
 
-    def __init__(self, seed: int | None = None) -> None:
-        chance = random.Random(seed)
+    def clock(self) -> float:
+        return self.now
 
-        def choose(ways: int, _faults: int) -> int:
-            return chance.randrange(ways) if seed is not None else 0
+    def at(self, seconds: float, act: Callable[[], object]) -> None:
+        """Let something happen then; never at infinity."""
+        if seconds < math.inf:
+            heapq.heappush(self._events, (seconds, next(self._numbers), act))
 
-        self.world = World(choose, largest=math.inf)
-        self.world.join()
-        self._began = self.world.now
-        self.RLock = partial(_RLock, self.world)
-        self.Condition = partial(_Condition, self.world)
-        self.Event = partial(_Event, self.world)
-        self.Thread = partial(_Thread, self.world)
+    def take(self, seconds: float) -> None:
+        """Let this much time pass in the main thread, while others go on."""
+        end = self.now + seconds
+        while self._events and self._events[0][0] <= end:
+            self._happen()
+        self.now = end
 
-    @property
-    def errors(self) -> list[BaseException]:
-        """What ended a thread."""
-        return [actor.error for actor in self.world.actors if actor.error]
+    def _happen(self) -> None:
+        moment, _number, act = heapq.heappop(self._events)
+        self.now = max(self.now, moment)
+        act()
 
-    def monotonic(self) -> float:
-        """Return the virtual seconds that have passed."""
-        passed = self.world.now - self._began
-        assert passed < LONGEST, "the threads wait for what never happens"
-        return passed
+    def get(self, timeout: float) -> Any:
+        """Return the next answer, as SimpleQueue."""
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise Spins
+        end = self.now + timeout
+        while not self.answers:
+            if not (self._events and self._events[0][0] <= end):
+                self.now = end
+                raise Empty
+            self._happen()
+        return self.answers.popleft()
 
-    def sleep(self, seconds: float) -> None:
-        """Let the others run for that time."""
-        self.world.wait(bool, seconds)
+    def put(self, answer: Any) -> None:
+        """Take an answer; one of a thread comes when its time has passed."""
+        self.at(self.now + self._late, lambda: self._arrive(answer))
 
+    def _arrive(self, answer: Any) -> None:
+        self.threads -= 1
+        self.answers.append(answer)
 
-class _Thread:
-    def __init__(self, world: World, target: Callable[[], None], daemon: bool) -> None:
-        del daemon  # all are
-        self._world, self._target = world, target
+    def start(self, work: Callable[..., None], *given: Any) -> None:
+        """Start a thread."""
+        self.run_at(self.now, work, *given)
 
-    def start(self) -> None:
-        self._world.add("thread", self._target)
+    def run_at(self, seconds: float, work: Callable[..., None], *given: Any) -> None:
+        """Let a thread do its work, whose first byte goes out then."""
+        self.threads += 1
+        self.at(seconds, lambda: self._run(work, *given))
 
+    def _run(self, work: Callable[..., None], *given: Any) -> None:
+        self._late = 0.0
+        work(*given)
+        self._late = 0.0
 
-class _RLock:
-    def __init__(self, world: World) -> None:
-        self._world, self._lock = world, threading.RLock()
-
-    def __enter__(self) -> None:
-        if not self.is_owned():
-            self._world.point("a lock")
-        assert self._lock.acquire(blocking=False), "a thread waits while it holds the lock"
-
-    def __exit__(self, *_error) -> None:
-        self._lock.release()
-
-    def is_owned(self) -> bool:
-        return self._lock._is_owned()
-
-    def set_aside(self) -> object:
-        """Release it, however often it was taken."""
-        return self._lock._release_save()
-
-    def take_back(self, held: object) -> None:
-        self._lock._acquire_restore(held)
-
-
-class _Condition:
-    def __init__(self, world: World, lock: _RLock) -> None:
-        self._world, self._lock, self._waiting = world, lock, []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        assert self._lock.is_owned()
-        me = object()
-        self._waiting.append(me)
-        held = self._lock.set_aside()
-        was_woken = self._world.wait(lambda: me not in self._waiting, _limit(timeout))
-        self._lock.take_back(held)
-        if not was_woken:
-            self._waiting.remove(me)
-        return was_woken
-
-    def notify(self, n: int = 1) -> None:
-        assert self._lock.is_owned()
-        del self._waiting[:n]
-
-    def notify_all(self) -> None:
-        self.notify(len(self._waiting))
-
-
-class _Event:
-    def __init__(self, world: World) -> None:
-        self._world, self._is_set = world, False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def is_set(self) -> bool:
-        return self._is_set
-
-    def wait(self, timeout: float | None = None) -> bool:
-        return self._world.wait(self.is_set, _limit(timeout))
-
-
-def _limit(timeout: float | None) -> float:
-    return math.inf if timeout is None else timeout
+    def answer_after(self, seconds: float) -> None:
+        """In a thread: let so much time pass before its answer comes."""
+        self._late = seconds

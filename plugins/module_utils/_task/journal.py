@@ -55,7 +55,9 @@ class NoLedger:
         """Return the result of a task whose beginning could not be written."""
         raise error
 
-    def not_recorded(self, task: Task, result: Result, error: LedgerError) -> Result:
+    def not_recorded(
+        self, unwritten: Any, task: Task, result: Result, error: LedgerError
+    ) -> Result:
         """Return the result of a task whose outcome could not be written."""
         return result
 

@@ -338,7 +338,7 @@ class Loop:
                 return True
         except LedgerError as problem:
             error = problem
-        job.result = journal.not_recorded(task, result, error or LedgerError(""))
+        job.result = journal.not_recorded(job.change, task, result, error or LedgerError(""))
         return not isinstance(error, LedgerAway)
 
     def _leave(self, job: Job) -> None:

@@ -207,9 +207,8 @@ class Recording(NoLedger):
         """Write changes in one transaction; return a lease for each that had its effect."""
         since = self.clocks()  # before the statements are handed over
         effects = self.ledger.write([*changes])
-        if any(change.kind is Write.BEGIN for change, done in zip(changes, effects) if not done):
-            self.ledger.find([])  # raises if the ledger has moved
-            self.ledger.require_not_back()
+        if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
+            raise LedgerError(self.ledger.gone_back())
         return [
             Lease(change.lease_seconds, since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
@@ -235,7 +234,7 @@ class Recording(NoLedger):
         except LedgerError as problem:
             error = problem
         if not is_recorded:
-            return self.not_recorded(task, result, error)
+            return self.not_recorded(written, task, result, error)
         self._recorded[written.key] = written
         if not had_effect:
             result = result.but(warnings=(*result.warnings, self._why_gone(task)))
@@ -249,7 +248,9 @@ class Recording(NoLedger):
         )
         return Result.of_error(ServicesError(Message(text, task.asset)))
 
-    def not_recorded(self, task: Task, result: Result, error: LedgerError) -> Result:
+    def not_recorded(
+        self, unwritten: Change, task: Task, result: Result, error: LedgerError
+    ) -> Result:
         """Return the result of a task whose outcome could not be written."""
         text = (
             f"The outcome is {result.outcome}, but it could not be recorded: {error.problem}."
@@ -257,7 +258,9 @@ class Recording(NoLedger):
             " infrastructure.services.ledger_entry."
         )
         msg = result.msg._replace(asset=task.asset).then(text)
-        return result.but(failed=True, changed=result.outcome == ACCEPTED, msg=msg)
+        began = unwritten.row and unwritten.row.began  # a report gives it back
+        changed = result.outcome == ACCEPTED
+        return result.but(failed=True, changed=changed, msg=msg, began=began)
 
     def left_behind(self, begun: Change, task: Task, result: Result) -> Result:
         """Return the result of a task that ends before its attempt does."""

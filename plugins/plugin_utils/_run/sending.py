@@ -20,6 +20,7 @@ from ...module_utils._list.lists import carry_out_list
 from ...module_utils._result import Result
 from ...module_utils._task.journal import NoLedger
 from ...module_utils._task.options import NO_LEDGER, settings_from
+from ...module_utils._task.signals import Interrupted
 from ...module_utils._task.task import Context, carry_out
 from .._ledger.ledger import Ledger
 from .._ledger.recording import Recording
@@ -141,8 +142,8 @@ def _recover(run: TaskRun, recording: Recording) -> str:
     where = recording.ledger.where
     try:
         restored, missing = recording.recover()
-    except LedgerError as error:
-        return f"At its end the list could not look for lost outcomes: {error.problem}."
+    except (LedgerError, Interrupted) as error:
+        return f"At its end the list could not look for lost outcomes: {error}"
     if restored:
         run.warnings.append(
             f"{where} lacked what this list had recorded, as after a failover that loses rows, so it"

@@ -183,7 +183,8 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
     try:
         run = Run.from_json(known)
         at, before = date_time(run.ended_at), Serial(**(run.serial or {}))
-        rows = [_row_to_settle(row, at) for row in run.results if row.began is not None]
+        known = [row for row in run.results if row.began is not None or _stays(row)]
+        rows = [_row_to_settle(row, at) for row in known]
     except DAMAGES:
         raise InvalidInput(
             "file", "has neither a list of entries nor the report of a run, or is damaged"
@@ -213,14 +214,15 @@ def _row_to_settle(row: Result, at: str) -> Params:
     """Return a row of a report; raise one of DAMAGES for one that no run writes."""
     resource, asset = RESOURCES[row.resource], row.asset
     is_doubt = asset is None and row.word == IN_DOUBT
-    if not (is_name(row.item) and isinstance(row.began, int) and 0 < row.began < NO_LIMIT):
+    began = 0 if row.began is None else row.began
+    if not (is_name(row.item) and isinstance(began, int) and 0 <= began < NO_LIMIT):
         raise ValueError
     if not isinstance(asset, (dict, type(None))) or (is_doubt and row.outcome not in STATES):
         raise ValueError
     return {
         "resource": resource.name,
         "name": row.item,
-        "began": row.began,
+        "began": began,
         "asset": asset,
         "state": row.outcome if is_doubt else "",
         "at": at,

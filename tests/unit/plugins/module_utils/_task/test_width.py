@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._list.width import (
+from ansible_collections.infrastructure.services.plugins.module_utils._task.width import (
     FIRST,
     IN_A_ROW,
     NEUTRAL,
@@ -17,6 +17,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._list.widt
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from support import UPDATE
 from support.simulation import dead, healthy, limited_in_rate, limited_in_room, simulate
 
 FEEDBACKS = st.tuples(
@@ -150,19 +151,19 @@ def test_failures_in_a_row_end_it_after_a_probe_and_a_success_between_does_not()
 @pytest.mark.parametrize("retry_after", [None, 2.0])
 @pytest.mark.parametrize("max_unknown", [0, 1])
 def test_a_dead_service_leaves_a_few_in_doubt(max_unknown, retry_after):
-    ours = simulate(dead(503, retry_after), 1000, Width(64, 30), 64, max_unknown=max_unknown)
+    ours = simulate(dead(503, retry_after), 1000, Width(64, 30), max_unknown=max_unknown)
     assert 1 <= ours.in_doubt <= 5
     assert ours.created == 0
 
 
 def test_a_dead_service_is_not_asked_for_all_even_where_repeating_is_safe():
-    ours = simulate(dead(503), 1000, Width(64, 30), 64, method="PUT")
+    ours = simulate(dead(503), 1000, Width(64, 30), resource=UPDATE)
     assert ours.in_doubt <= 5
     assert sum(ours.statuses.values()) <= 60
 
 
 def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
-    ours = simulate(healthy(1.0), 1000, Width(50), 50)
+    ours = simulate(healthy(1.0), 1000, Width(50))
     assert ours.created == 1000
     assert ours.peak == 50
     assert ours.seconds <= 1.25 * 1000 / 50
@@ -170,7 +171,7 @@ def test_a_service_that_is_well_gets_all_that_is_allowed_after_four_rounds():
 
 @pytest.mark.parametrize("slow_above", [16, 64])
 def test_a_limit_of_room_costs_next_to_no_asset_and_little_throughput(slow_above):
-    ours = simulate(limited_in_room(32, slow_above, 0.5), 1000, Width(64), 64)
+    ours = simulate(limited_in_room(32, slow_above, 0.5), 1000, Width(64))
     assert 0 < ours.in_doubt <= 5
     assert ours.rate >= 0.8 * min(32, slow_above) / 0.5
 
@@ -178,6 +179,6 @@ def test_a_limit_of_room_costs_next_to_no_asset_and_little_throughput(slow_above
 @pytest.mark.parametrize("retry_after", [None, 1.0])
 @pytest.mark.parametrize("seconds", [0.02, 0.5])
 def test_a_limit_of_rate_costs_no_asset_and_little_throughput(seconds, retry_after):
-    ours = simulate(limited_in_rate(50, seconds, retry_after), 1000, Width(64, 30), 64)
+    ours = simulate(limited_in_rate(50, seconds, retry_after), 1000, Width(64, 30))
     assert ours.created == 1000
     assert ours.rate >= 0.8 * 50
