@@ -130,7 +130,7 @@ class Book:
         intent = Entry(INTENT, {"name": key.name}, {}, by="ann@ctl")
         entry = self.entries.get(key)
         change = stamped(Change(Write.BEGIN, key, entry, intent, lease_seconds=int(seconds)))
-        if entry and entry.state == DONE or not self._write(change):
+        if (entry and entry.state == DONE) or not self._write(change):
             return None
         return change.after
 

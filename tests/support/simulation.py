@@ -7,7 +7,10 @@ from collections import Counter
 from typing import Callable, NamedTuple
 from unittest.mock import patch
 
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import Memory
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+    Memory,
+    Tokens,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import UNKNOWN
 from ansible_collections.infrastructure.services.plugins.module_utils._http import (
     Answer,
@@ -22,9 +25,8 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.task
     Context,
     work_of,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import Tokens
 
-from support import CREATE, LEAST, SPECS, UPDATE, validate
+from support import CREATE, LEAST, SPECS, validate
 
 from .virtual_time import VirtualTime
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call import tokens
+from ansible_collections.infrastructure.services.plugins.module_utils._call import attempt, tokens
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
@@ -49,7 +49,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
 )
 from support import CREATE, SPECS, UPDATE, validate
 from support.book import Book
-from support.virtual_time import Spins, VirtualTime
+from support.virtual_time import VirtualTime
 
 SEEDS = range(50)
 RUN = "run-1"
@@ -140,6 +140,7 @@ class World:
         random.seed(1)
         with (
             patch.object(transport, "send_once", self.send_once),
+            patch.object(attempt.time, "monotonic", self.time.clock),
             patch.object(tokens, "time", SimpleNamespace(time=lambda: 1e9 + self.time.now)),
             patch.object(task, "Loop", self.new_loop),
         ):
@@ -157,6 +158,7 @@ class World:
         def failing(*given, **more):
             self.fail_in(what)
             return act(*given, **more)
+
         return failing
 
     def new_loop(self, *given, **more) -> Loop:
@@ -311,7 +313,7 @@ class World:
             self.problems.append(f"{key}: an attempt is unknown, but {result.outcome}")
         if not self.s.ledger:
             return
-        is_ours = bool(entry) and entry.run == RUN
+        is_ours = bool(entry) and (entry.run == RUN or self.s.resource == UPDATE)
         if RUN in made and not is_said and not (is_ours and entry.state != INTENT):
             if not (is_ours and result.outcome == UNKNOWN):
                 self.problems.append(f"{key} was made, and is not recorded")
@@ -356,7 +358,9 @@ SCENARIOS = {
     "all kinds": Scenario(
         fates={"throttled": 0.2, "lost": 0.02, "refused": 0.05, "unreachable": 0.1}, stops=None
     ),
-    "updates": Scenario(resource=UPDATE, fates={"throttled": 0.2, "overloaded": 0.1, "lost": 0.1}, stops=None),
+    "updates": Scenario(
+        resource=UPDATE, fates={"throttled": 0.2, "overloaded": 0.1, "lost": 0.1}, stops=None
+    ),
     "a storm of 429": Scenario(40, fates={"throttled": 0.6}, retry_after=25, retries=8, stops=None),
     "one unknown outcome ends it": Scenario(100, fates={"lost": 0.1}, max_unknown=1, stops=True),
     "token": Scenario(fetches=True),
@@ -369,7 +373,9 @@ SCENARIOS = {
     "token endpoint hangs": Scenario(fetches=True, token_takes=NEVER, signal=(1, 9), stops=True),
     "signal": Scenario(100, takes=(0.5, 3.0, 15.0), signal=(0, 9), stops=True),
     "signal, one": Scenario(1, takes=(0.5, 3.0, 15.0), signal=(0, 2), stops=None),
-    "signal without a ledger": Scenario(100, takes=(0.5, 3.0, 15.0), signal=(0, 9), ledger=False, stops=True),
+    "signal without a ledger": Scenario(
+        100, takes=(0.5, 3.0, 15.0), signal=(0, 9), ledger=False, stops=True
+    ),
     "signal and look-ups that hang": Scenario(
         100, lookups=(0.0, NEVER, 30.0), takes=(0.5, 3.0), signal=(0, 9), stops=True
     ),
@@ -379,19 +385,36 @@ SCENARIOS = {
         40, fates={"throttled": 0.4}, others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
     ),
     "others of updates": Scenario(
-        40, resource=UPDATE, fates={"throttled": 0.2, "lost": 0.2, "refused": 0.3}, retries=8,
-        others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
+        40,
+        resource=UPDATE,
+        fates={"throttled": 0.2, "lost": 0.2, "refused": 0.3},
+        retries=8,
+        others=tuple((0.3 * n, n, 3.0) for n in range(40)),
+        stops=None,
     ),
     "others and signal": Scenario(
         others=((0.0, 3, 4.0), (0.5, 10, 10.0), (0.2, 15, 200.0)), signal=(0, 40), stops=None
     ),
     "ledger away for 6 s": Scenario(60, book={"away": (2, 8), "blocks": 1.0}),
-    "ledger away for 6 s, and loses": Scenario(60, lookups=(0, 50), book={"away": (2, 8), "blocks": 1.0, "loses": 0.5}),
-    "ledger away for 60 s": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True),
-    "ledger away, blocks for 25 s": Scenario(60, book={"away": (2, 62), "blocks": 25.0}, stops=True),
-    "ledger away, signal": Scenario(60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, signal=(2, 9), stops=True),
+    "ledger away for 8 s, and loses": Scenario(
+        60, lookups=(0, 54.9), book={"away": (2, 10), "blocks": 1.0, "loses": 0.5}, stops=None
+    ),
+    "ledger away for 60 s": Scenario(
+        60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True
+    ),
+    "ledger away, blocks for 25 s": Scenario(
+        60, book={"away": (2, 62), "blocks": 25.0}, stops=True
+    ),
+    "ledger away, signal": Scenario(
+        60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, signal=(2, 9), stops=True
+    ),
     "ledger away, updates": Scenario(
-        60, resource=UPDATE, fates={"lost": 0.4}, retries=8, book={"away": (4, 62), "blocks": 2.0}, stops=True
+        60,
+        resource=UPDATE,
+        fates={"lost": 0.4},
+        retries=8,
+        book={"away": (4, 62), "blocks": 2.0},
+        stops=True,
     ),
     "ledger refuses beginnings": Scenario(book={"refuses": "BEGIN"}, stops=True),
     "ledger refuses outcomes": Scenario(book={"refuses": "OUTCOME"}, stops=True),
@@ -400,7 +423,9 @@ SCENARIOS = {
     "a thread raises, nothing sent": Scenario(raises=("thread, before", 4)),
     "a thread raises, sent": Scenario(raises=("thread, after", 4)),
     **{
-        f"{times} x the main thread raises in {what}": Scenario(60, raises=(what, times), stops=True)
+        f"{times} x the main thread raises in {what}": Scenario(
+            60, raises=(what, times), stops=True
+        )
         for what, times in (
             *(("watch", 1), ("watch", NEVER), ("write", 1), ("write", NEVER)),
             *(("outcome", 3), ("finished", 3), ("adapt", 3)),
