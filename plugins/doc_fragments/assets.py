@@ -29,8 +29,7 @@ options:
   name:
     description:
       - Name of the virtual machine, of 1 to 255 characters.
-      - A new machine needs a name that looks like no other one, in Unicode form NFC, without blanks at its ends and
-        characters that cannot be seen.
+      - A new machine needs a name in Unicode form NFC, without blanks at its ends and characters that cannot be seen.
     type: str
     required: true
   id:
@@ -182,10 +181,10 @@ options:
     description:
       - What to do when O(ledger) has the virtual machine with other values than given here. No operation of the service
         updates a virtual machine, so nothing is sent.
-      - V(fail) names the fields and both values in an error, since it could be the machine of another team. The others
-        of a list are created all the same. V(warn) names them in a warning.
-      - A field that was not sent when the machine was created is a warning, once for a list. Of an adopted machine only
-        the fields that are recorded are compared.
+      - V(fail) names the fields and both values in an error, and the others of a list are created all the same. V(warn)
+        names them in a warning.
+      - A field that was not sent at the creation is a warning, once for a list. Of an adopted machine only the recorded
+        fields are compared.
     type: str
     choices:
       - warn

@@ -27,7 +27,7 @@ options:
   auth_url:
     description:
       - OAuth 2.0 token endpoint. The task fetches a token with the client credentials grant (RFC 6749 section 4.4),
-        which all workers of a run share until it expires. When the service answers 401, the task replaces it once.
+        which all workers of a run share until it expires. After a 401 the task replaces it once.
       - The values in its query are credentials by their name, as in O(auth_parameters).
       - If not given, E(INFRASTRUCTURE_SERVICES_AUTH_URL) is used.
     type: str
@@ -91,19 +91,18 @@ options:
         directories where C(ansible.builtin.uri) looks, such as C(/etc/ansible).
       - If not given, the environment variables E(INFRASTRUCTURE_SERVICES_CA_PATH), E(REQUESTS_CA_BUNDLE)
         and E(CURL_CA_BUNDLE) are used, in this order.
-      - A relative path lies below the working directory. On another host it is a path of that host.
+      - A relative path, also of O(client_cert) and O(client_key), lies below the working directory. On another host it
+        is a path of that host.
     type: path
   client_cert:
     description:
       - PEM file with the client certificate for mutual TLS; it may hold the key too.
       - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_CERT) is used.
-      - A relative path is resolved as that of O(ca_path).
     type: path
   client_key:
     description:
       - PEM file with the unencrypted key of O(client_cert).
       - If not given, E(INFRASTRUCTURE_SERVICES_CLIENT_KEY) is used.
-      - A relative path is resolved as that of O(ca_path).
     type: path
   use_proxy:
     description:
@@ -127,7 +126,7 @@ options:
   retries:
     description:
       - Further attempts after the first, made only where repeating the request is safe. A creation is repeated
-        only when it is proven that nothing of the request was sent, or when the service answered 429.
+        only if provably nothing of the request was sent, or the service answered 429.
       - At most 100. If not given, E(INFRASTRUCTURE_SERVICES_RETRIES) is used.
     type: int
     default: 3
@@ -142,9 +141,8 @@ options:
       - Where the controller records what was sent, so that an update that is up to date is not sent again. An absolute
         path (an SQLite file), or a C(postgresql://) URL that names host, database and C(schema). V(none) means none.
       - M(infrastructure.services.ledger_create) creates it, for one service. Another O(base_url) is refused.
-      - While another task may have a request in flight for the asset, this one waits.
-      - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
-        C(psycopg) on the controller.
+      - While another task may have a request in flight for the asset, it waits.
+      - It works in the Ansible worker alone, not on a target and not with C(async). PostgreSQL needs C(psycopg) there.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
 requirements:
@@ -172,16 +170,15 @@ notes:
 options:
   ledger:
     description:
-      - Where the controller records what was created, so that a task can run again without creating anything twice. An
+      - Where the controller records what was created, so that running again creates nothing twice. An
         absolute path (an SQLite file), or a C(postgresql://) URL such as
         C(postgresql://ledger@db.example.com/ledger?schema=fleet).
       - The word V(none) says that there is no ledger, so that each run creates another machine.
       - M(infrastructure.services.ledger_create) creates it, once, for one service. Another O(base_url) is refused, and
         so is a ledger that does not exist.
-      - While another task may have a request in flight for the asset, this one waits.
-      - When nobody knows whether an earlier task created the asset, this one fails and says what to do next.
-      - A ledger works in the Ansible worker alone, not on a target and not with C(async). A C(postgresql://) URL needs
-        C(psycopg) on the controller.
+      - While another task may have a request in flight for the asset, it waits.
+      - If the asset is in doubt, the task fails and says what to do next.
+      - It works in the Ansible worker alone, not on a target and not with C(async). PostgreSQL needs C(psycopg) there.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
@@ -191,9 +188,8 @@ options:
 options:
   ledger:
     description:
-      - Location of the ledger, an absolute path (an SQLite file) or a C(postgresql://) URL that names host, database
-        and C(schema), such as C(postgresql://ledger@db.example.com/ledger?schema=fleet). A relative path and C(~) are
-        refused.
+      - Location of the ledger, an absolute path (an SQLite file) or a C(postgresql://) URL such as
+        C(postgresql://ledger@db.example.com/ledger?schema=fleet). A relative path and C(~) are refused.
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true

@@ -71,9 +71,9 @@ options:
       - The first task of a run replaces the files of the run before, whose JSON file becomes C(fleet.previous.json).
         Later tasks add to them. Any other file is refused.
       - Only the user of the task can read the files.
-      - The task writes them when it ends, also when a signal ends it. After C(kill -9), O(ledger) has the results, and
-        the option C(run) of M(infrastructure.services.ledger_info) lists them.
-      - A relative path lies below the working directory.
+      - The task writes them when it ends, also when a signal ends it. After C(kill -9), the option C(run) of
+        M(infrastructure.services.ledger_info) lists what O(ledger) has.
+      - A relative path, also of O(approved), lies below the working directory.
       - All lists of one report have the same service and ledger.
     type: path
   approved:
@@ -83,7 +83,6 @@ options:
         the others with the fields that differ and both values. It needs O(ledger); what that has already needs no
         approval.
       - A file that is no plan, or one for another service, is refused, also in check mode.
-      - A relative path is resolved as that of O(report).
     type: path
 notes:
   - On C(Ctrl-C), C(SIGTERM) and the keyword C(timeout) the task starts no further item. Running requests have ten

@@ -75,7 +75,7 @@ from ..plugin_utils._ledger.entries import DONE
 from ..plugin_utils._ledger.ledger import Ledger
 from ..plugin_utils._ledger.location import open_database
 from ..plugin_utils._ledger.seen import Seen
-from ..plugin_utils._run.ansible_core import inventory_data, setting
+from ..plugin_utils._run.ansible_core import inventory_data, run_id, setting
 
 _RESOURCE = "compute_virtual_machine"
 _VARIABLE = "virtual_machine"  # not the name of a fact, which could replace it
@@ -136,7 +136,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
                 f" file of an inventory. Leave it out, and set {LEDGER_VARIABLE}",
             )
         database = open_database(location)
-        with closing(Ledger(database, Seen(setting("ANSIBLE_HOME")))) as ledger:
+        with closing(Ledger(database, Seen(setting("ANSIBLE_HOME"), run_id()))) as ledger:
             found = ledger.entries("resource = ? AND state = ?", (_RESOURCE, DONE))
             machines = [
                 (inventory_data(key.name), inventory_data(entry.asset)) for key, entry in found

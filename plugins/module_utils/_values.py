@@ -23,7 +23,7 @@ from ._secrets import printable
 
 # ISO 8601; an unquoted YAML timestamp becomes this form as text.
 _DATE_TIME = re.compile(
-    r"\s*(\d{4})(-?)(\d\d)\2(\d\d)[T ]+(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?"
+    r"\s*(\d{4})(-?)(\d\d)\2(\d\d)[T ]+(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,6})\d*)?)?"
     r" *(Z|[+-]\d\d(?::?\d\d)?)?\s*",
     re.ASCII | re.IGNORECASE,
 )
@@ -127,6 +127,11 @@ def date_time(value: object) -> str:
 
     Without a zone it is UTC. Raises ValueError.
     """
+    return _moment(value).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _moment(value: object) -> datetime:
+    """Return an ISO 8601 date-time, in UTC, with its fraction of a second; raise ValueError."""
     match = _DATE_TIME.fullmatch(value) if isinstance(value, str) else None
     if not match:
         raise ValueError
@@ -134,10 +139,9 @@ def date_time(value: object) -> str:
     zone = f"{zone}00" if zone[1:].isdigit() and len(zone) == 3 else zone.upper()
     text = f"{year} {' '.join(numbers)} {'Z' if zone == '00' else zone}"
     try:
-        moment = datetime.strptime(text, "%Y %m %d %H %M %S %z").astimezone(timezone.utc)
+        return datetime.strptime(text, "%Y %m %d %H %M %S %f %z").astimezone(timezone.utc)
     except OverflowError:
         raise ValueError from None
-    return moment.isoformat().replace("+00:00", "Z")
 
 
 def _path(value: object) -> str:
@@ -248,24 +252,36 @@ class Difference(NamedTuple):
 def differences(
     wanted: object,
     found: object,
+    option: Option | None = None,
     path: Path = (),
     both: bool = False,
 ) -> list[Difference]:
     """Return the fields of `wanted` that differ in `found`; if `both`, those of `found` as well.
 
-    An empty dict or list differs from a full one. `path`: that of both values.
+    An empty dict or list differs from a full one. `option`: specifies both values; they are compared
+    exactly where there is none. `path`: that of both values.
     """
+    option = option or {}
     differing: list[Difference] = []
     if isinstance(wanted, dict) and isinstance(found, dict) and (wanted or both or not found):
         for key in {**wanted, **found} if both else wanted:
             values = wanted.get(key, ABSENT), found.get(key, ABSENT)
-            differing += differences(*values, (*path, str(key)), both)
+            inner = option.get("options", {}).get(key)
+            differing += differences(*values, inner, (*path, str(key)), both)
     elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        element = {**option, "type": option.get("elements")}
         for index, item in enumerate(wanted):
-            differing += differences(item, found[index], (*path, index), both)
-    elif not _is_same(wanted, found):
+            differing += differences(item, found[index], element, (*path, index), both)
+    elif not _is_same(wanted, found, option.get("type")):
         differing.append(Difference(path, wanted, found))
     return differing
+
+
+def option_at(option: Option, path: Path) -> Option:
+    """Return the specification of a field of a specified value, {} if it has none."""
+    for key in path:
+        option = option.get("options", {}).get(key, {})
+    return option
 
 
 def dotted(path: Iterable[str | int]) -> str:
@@ -281,16 +297,17 @@ def value_at(asset: object, path: Iterable[str | int]) -> object:
     return asset
 
 
-def _is_same(one: object, other: object) -> bool:
-    """Return whether two JSON values are equal: 4 and 4.0 are, 1 and true are not, and so is one
-    moment written in two ways.
+def _is_same(one: object, other: object, kind: Type | None) -> bool:
+    """Return whether two JSON values are equal: 4 and 4.0 are, 1 and true are not; where their type
+    is known, also two texts of one moment, and a number and its text.
     """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if one == other:
-        return True
-    with suppress(ValueError):
-        return date_time(one) == date_time(other)
+    if one == other or kind is None:
+        return one == other
+    convert = _moment if kind is DATE_TIME else kind.convert
+    with suppress(TypeError, ValueError):
+        return convert(one) == convert(other)
     return False
 
 

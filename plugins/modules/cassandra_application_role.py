@@ -191,7 +191,7 @@ plan:
   sample: update
 request:
   description: The request as it was sent, or would be sent.
-  returned: when the options can be used
+  returned: when there is something to send
   type: dict
   contains:
     method:

@@ -211,8 +211,8 @@ differs:
   sample:
     - attributes.cpu (8 asked for, 4 recorded)
 request:
-  description: The request as it was sent, or would be sent; there is none for a machine that is adopted.
-  returned: when the options can be used
+  description: The request as it was sent, or would be sent; there is none for a machine that is recorded or adopted.
+  returned: when there is something to send
   type: dict
   contains:
     method:

@@ -21,16 +21,25 @@ from support.wire import Silence, answer
 HOSTS = ("none", "sqlite")
 TOKEN, PASSWORD = "token-of-the-rows", "password-in-the-url"
 A_WORD = "Connection"  # as a token, one that the error of a connection has
-NEVER = """import socket
-def recv(*given):
+# Do this when the answer comes, and when the module restores the handlers of signals after that.
+SITE = """import os, signal, socket
+handle, receive, received = signal.signal, socket.socket.recv_into, []
+def recv_into(*given):
     {}
-socket.socket.recv = socket.socket.recv_into = recv
+    received.append(given)
+    return receive(*given)
+def restore(*given):
+    if received:
+        {}
+    return handle(*given)
+socket.socket.recv_into, signal.signal = recv_into, restore
 """
 # Interpreters, by the module of Python that they find first.
 SITES = {
+    "breaks": ("sitecustomize", SITE.format(f"raise LookupError('it broke with {TOKEN}')", "pass")),
     # By an exception, which ansible-core 2.21 reports without `msg`, or without a word.
-    "raises": ("sitecustomize", NEVER.format(f"raise LookupError('it broke with {TOKEN}')")),
-    "exits": ("sitecustomize", NEVER.format("import os; os._exit(9)")),
+    "raises": ("sitecustomize", SITE.format("pass", f"raise LookupError('it broke with {TOKEN}')")),
+    "exits": ("sitecustomize", SITE.format("os._exit(9)", "pass")),
     "bare": ("requests", "raise ImportError"),
 }
 
@@ -87,6 +96,7 @@ ROWS = {
     "no requests there": Row(at("bare"), NOT_SENT, says=("requests",), **ELSEWHERE),
     "broken interpreter": Row(BROKEN, UNKNOWN, says=("no result",), **ELSEWHERE),
     "broken, checked": Row({**BROKEN, "check_mode": True}, NOT_SENT, **ELSEWHERE),
+    "answer breaks": Row(at("breaks"), **DIED, says=("an unexpected LookupError",)),
     "module raises": Row(at("raises"), **DIED, says=(NO_RESULT,)),
     "module exits": Row(at("exits"), **DIED, says=(NO_RESULT,)),
     # Only the shell that runs before the module proves that nothing was sent.
@@ -125,8 +135,9 @@ ROWS = {
         starts=True,
         advice="remove async; or set ledger to none",
     ),
+    # Its lease ends later, and puts it in doubt.
     "timeout": Row(
-        {"timeout": 3}, UNKNOWN, requests=1, state="unknown", says=("interrupted",), slow=True
+        {"timeout": 3}, UNKNOWN, requests=1, state="intent", says=("interrupted",), slow=True
     ),
     "vault": Row({}, **DONE, options={"access_token": "{{ vaulted }}"}),
     "diff": Row({"diff": True}, **DONE),

@@ -158,7 +158,7 @@ class Task(Base):
 
     def _last(self, world: World, state: State) -> object:
         row = world.ledgers[self.place].last_cause(self.key)
-        return state.after if row and row.run == self.number else row and row.revision
+        return state.after if state.tries else row and row.revision
 
     def _again(self, state: State) -> State | None:
         return self._anew(state)._replace(waits=state.waits - 1) if state.waits else None
@@ -254,7 +254,7 @@ class Task(Base):
 
     def end(self, world: World, state: State) -> None:
         """Look whether the outcome is still there, write it again if not, and leave a report."""
-        known = Known(self.number, self.key, state.outcome, self.body, state.revision, state.after)
+        known = Known(self.key, state.outcome, self.body, state.revision, state.after)
         world.reports[self.number] = known
         if not world.guards("end"):
             return

@@ -40,7 +40,7 @@ CASTS = {
     "two updates of a known asset": Cast(
         [Task("old", body="a"), Task("old", body="b")], ticks=1, kills=0, finds=["revision"], **OLD
     ),
-    "clock set back": Cast([Task(), Person(), Task()], sets=-2, finds=["future"]),
+    "clock set back": Cast([Task(), Person(), Task()], kills=0, sets=-2, finds=["future"]),
     "clock set far back": Cast(
         [Task(), Task(waits=0), Person()], ticks=3, kills=0, sets=-6, finds=["first sight"]
     ),
@@ -161,6 +161,14 @@ CASTS = {
         backs=True,
         follows=[(2, 1)],
         finds=["before it"],
+    ),
+    "two updates, backup": Cast(
+        [Task("old", body=body, controller="c", reports=True) for body in "ab"],
+        ticks=2,
+        kills=0,
+        backs=True,
+        finds=["edited later"],
+        **OLD,
     ),
     "run, adopted, forgotten, report, backup": Cast(
         [KEEPS, Adopter(), Person(forgets=True), Reporter(0)],

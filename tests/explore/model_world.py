@@ -62,6 +62,7 @@ GUARDS = {
     "lost": "what is known of a beginning is written only where it was lost or is in doubt",
     "own rows": "it is written also where the history has the beginning",
     "later": "it is left where the asset has a later row",
+    "edited later": "an edit counts only if it is later than the row before the beginning",
     "before it": "the row of the asset before a beginning is read in its transaction",
     "written back": "a beginning that was lost is written back by its revision",
 }
@@ -94,11 +95,6 @@ class Row(NamedTuple):
     began: object = None
 
     @property
-    def run(self) -> object:
-        """Return the run that wrote the row."""
-        return self.revision[0] if isinstance(self.revision, tuple) else self.revision
-
-    @property
     def is_outcome(self) -> bool:
         """Whether the row is neither a beginning nor an edit."""
         return self.began not in {None, self.revision}
@@ -107,7 +103,6 @@ class Row(NamedTuple):
 class Known(NamedTuple):
     """What a run knows of an asset, in memory and in its report; `after`: its row before the run."""
 
-    run: object
     key: str
     state: str
     body: str
@@ -335,15 +330,14 @@ class World:
         last = ledger.last_cause(known.key)
         acts = is_in_doubt and self.guards("own rows")
         if is_lost:
-            is_as_before = last is None or last.revision == known.after or last.run == known.run
+            is_as_before = last is None or last.revision == known.after
             acts = is_as_before or not self.guards("later")
         if acts or not self.guards("lost"):
             after = Entry(known.key, known.state, revision, known.began, body=known.body)
+            is_creation = is_in_doubt and not known.body  # a refused update leaves what was before
             if known.state != REFUSED:
                 ledger = ledger.having(after)
-            elif (
-                is_in_doubt and not known.body
-            ):  # an update that was refused leaves what was before
+            elif is_creation:
                 ledger = ledger.without(known.key)
         elif not is_lost or not self._was_edited_since(ledger, last, known):
             return not is_lost
@@ -354,4 +348,5 @@ class World:
     def _was_edited_since(self, ledger: Ledger, last: Row | None, known: Known) -> bool:
         before = [row.number for row in ledger.history if row.revision == known.after]
         is_later = known.after is None or (before and last and last.number > before[0])
+        is_later = is_later or (bool(before) and not self.guards("edited later"))
         return bool(last and last.began is None and is_later)

@@ -10,6 +10,7 @@ from .model_world import GUARDS
 
 # More than two seconds of processor each.
 SLOW = (
+    "two updates, backup",
     "three tasks",
     "task with two attempts, person, task",
     "update with two attempts, update",

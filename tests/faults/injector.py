@@ -1,6 +1,4 @@
-"""Makes the n-th socket call of this thread fail, below everything that the collection and its
-libraries do.
-"""
+"""Makes the n-th socket call of the collection fail, below everything that it and its libraries do."""
 
 from __future__ import annotations
 
@@ -10,6 +8,8 @@ import ssl
 import threading
 from typing import Callable
 from unittest import mock
+
+from support.service import THREAD
 
 # Each way in which a call can fail. The "late" ones let the call take effect first, as when the
 # reply to it is lost.
@@ -31,13 +31,11 @@ _AT_END = {
 
 
 class Injector:
-    """Counts the socket calls of the thread that created it, and fails the `nth`; a broken socket
-    stays broken.
-    """
+    """Counts the socket calls but those of services, and fails the `nth`; a broken socket stays broken."""
 
     def __init__(self, nth: int, fault: str) -> None:
         self.nth, self.fault, self.calls = nth, fault, 0
-        self._thread, self._broken = threading.get_ident(), []
+        self._broken = []
         self._patches = [
             mock.patch.object(cls, name, self._wrapped(kind, getattr(cls, name)))
             for (cls, name), kind in _CALLS.items()
@@ -58,7 +56,7 @@ class Injector:
 
     def _wrapped(self, kind: str, real: Callable) -> Callable:
         def call(sock, *args):
-            if threading.get_ident() != self._thread:
+            if threading.current_thread().name == THREAD:
                 return real(sock, *args)
             if any(broken is sock for broken in self._broken):
                 return self._fail(kind)

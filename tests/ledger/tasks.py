@@ -94,7 +94,7 @@ def list_task(
 
 def moved(source: str, target: str, check_mode: bool = False) -> dict:
     """Move a ledger and return the result; raise ServicesError."""
-    seen = Seen(HOME)
+    seen = Seen(HOME, "run-of-the-tests")
     with closing(open_database(source)) as here, closing(open_database(target)) as place:
         return move_ledger(Ledger(here, seen, is_moving=True), place, seen, check_mode)
 

@@ -127,7 +127,7 @@ def test_a_server_that_is_away_for_some_seconds_stops_nothing(server, service, m
     def opens(location, base_url):
         if when == "before it opens":
             restart()
-        ledger = open_ledger(location, Seen(HOME), base_url, writes=True)
+        ledger = open_ledger(location, Seen(HOME, "run-of-the-tests"), base_url, writes=True)
         if when == "before the intent":
             find = ledger.find
 

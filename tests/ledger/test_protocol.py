@@ -45,7 +45,7 @@ def at(location: str) -> Iterator[At]:
     def open_at(now: int, base_url: str = SERVICE, **options) -> Ledger:
         database = open_database(location)
         database.now = str(now)
-        ledgers.append(Ledger(database, Seen(HOME), base_url, **options))
+        ledgers.append(Ledger(database, Seen(HOME, "run-of-the-tests"), base_url, **options))
         return ledgers[-1]
 
     yield open_at
@@ -200,7 +200,9 @@ def target(tmp_path) -> str:
 def moved(at: At, target: str, source: Ledger | None = None):
     """Move the ledger to the target."""
     with closing(open_database(target)) as place:
-        return move_ledger(source or at(100, "", is_moving=True), place, Seen(HOME), False)
+        return move_ledger(
+            source or at(100, "", is_moving=True), place, Seen(HOME, "run-of-the-tests"), False
+        )
 
 
 def test_a_request_that_began_after_the_look_keeps_the_ledger_open(at, target):

@@ -42,7 +42,7 @@ def create(location: str, base_url: str = SERVICE) -> str:
 def open_at(location: str, base_url: str = "", home: str | Path = HOME) -> Ledger:
     """Open a ledger, which is created if there is none; `home`: has the notes of the controller."""
     create(location, base_url or SERVICE)
-    return Ledger(open_database(location), Seen(str(home)), base_url)
+    return Ledger(open_database(location), Seen(str(home), "run-of-the-tests"), base_url)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import struct
 import threading
 from typing import Callable, Iterator, NamedTuple
 
+THREAD = "service"  # the name of its threads
 PATIENCE = 60.0  # seconds that any one operation of a server may take
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER on, for 0 seconds
 
@@ -139,7 +140,7 @@ class Service:
         self.turns = self.connections = 0
         self.forget()
         self._open: dict[Peer, threading.Thread] = {}
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting = threading.Thread(target=self._accept, name=THREAD, daemon=True)
         self._last = None  # the address of the last connection
 
     @property
@@ -197,7 +198,7 @@ class Service:
                 return
             self.connections += 1
             peer = Peer(self, sock, self.connections)
-            thread = threading.Thread(target=self._talk, args=[peer], daemon=True)
+            thread = threading.Thread(target=self._talk, args=[peer], name=THREAD, daemon=True)
             self._open[peer] = thread
             thread.start()
 

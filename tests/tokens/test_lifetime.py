@@ -8,9 +8,16 @@ from itertools import count
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call import tokens
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
+    AttemptResult,
+    Event,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._http.transport import Answer
+from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
+    settings_from,
+)
 from emulator.faults import parse
-from support import CREATE, UPDATE
+from support import CREATE, LEAST, UPDATE, validated
 
 NOW = 1_700_000_000.0
 # expires_in as it is in the answer (None: missing): for how many seconds the token is used.
@@ -39,20 +46,32 @@ def test_how_long_a_token_is_used(monkeypatch, expires_in, seconds):
 def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
     clock, numbers = [NOW], count(1)
     monkeypatch.setattr(tokens.time, "time", lambda: clock[0])
-    lifetimes = iter((NOW + 3570, NOW + 7140, NOW))
+    lifetimes = iter((NOW + 3570, NOW + 7140, NOW + 9999))
     memory, seen = tokens.Memory(), []
+    given = {
+        "base_url": "https://s",
+        "auth_url": "https://s/token",
+        "client_secret": "s",
+        "client_id": "web",
+        **LEAST[CREATE],
+    }
+    settings = settings_from(validated(CREATE, given))
 
-    def fetch() -> tokens.Token:
-        return tokens.Token(f"token-{next(numbers)}", next(lifetimes))
-
-    def token() -> str:
-        return tokens.shared_token(None, fetch, memory)
+    def task() -> tokens.Tokens:
+        found = tokens.Tokens(settings, memory, str)
+        if not found.is_ready(0.0, lambda: None):
+            token = tokens.Token(f"token-{next(numbers)}", next(lifetimes))
+            found.take(AttemptResult(Event.SUCCESS, value=token), 0.0, is_over=False)
+            assert found.is_ready(0.0, lambda: None)
+        return found
 
     for clock[0] in (NOW, NOW + 3569, NOW + 3570, NOW + 3571):
-        seen.append(token())
+        seen.append(task().value)
     assert seen == ["token-1", "token-1", "token-2", "token-2"]
-    tokens.discard_token(None, "token-2", memory)
-    assert token() == "token-3"
+    task().discard("token-1")  # of an attempt that took long
+    assert task().value == "token-2"
+    task().discard("token-2")
+    assert task().value == "token-3"
 
 
 OPERATIONS = {CREATE: ("create_virtual_machine", 201), UPDATE: ("update_application_role", 200)}

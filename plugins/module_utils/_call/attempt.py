@@ -84,7 +84,7 @@ class Cell:
     def abandon(self) -> str:
         """Let nothing be sent from now on, in the loop; return the outcome that is known."""
         self._may_send = False
-        return UNKNOWN if self._is_sent else NOT_SENT
+        return self.outcome
 
     @property
     def outcome(self) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar
 from .._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN, AttemptFailed
 from .._http import REQUIRES_CREDENTIALS, Answer, strict_json
 from .._secrets import for_message, printable
-from .._values import Spec
+from .._values import DICT, TEXT, Option, Spec, fields
 
 NEVER, AGAIN, NEW_TOKEN = "never", "again", "once, with a new token"
 FIRST_DELAY = 1.0  # seconds
@@ -55,6 +55,12 @@ class Resource:
     noun: str
     key: str  # the field that identifies an asset: `name` or `id`
     attributes: Spec  # the suboptions of `attributes`
+
+    @property
+    def envelope(self) -> Option:
+        """The specification of an asset."""
+        attributes = {"type": DICT, "options": self.attributes}
+        return {"type": DICT, "options": {**fields(TEXT, "id", "name"), "attributes": attributes}}
 
     def label(self, key: str) -> str:
         """Return an asset for messages, such as `virtual machine web01`; `key`: its name or id."""

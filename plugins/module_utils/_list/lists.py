@@ -17,7 +17,7 @@ from .._result import Result
 from .._task.journal import NoLedger
 from .._task.options import settings_from
 from .._task.specs import ModuleSpec
-from .._task.task import Context, Done, Limits, carry_out_all, result_without_request
+from .._task.task import Context, Limits, carry_out_all
 from .._task.validation import Options
 from .._values import Params
 from .items import prepare_all, require_approved, require_plans
@@ -55,40 +55,26 @@ def carry_out_list(
         raise InvalidInput("ledger", refused)
     if approved is not None:
         require_approved(tasks, approved)
-    watch = _Watch(spec, params, tasks, progress)
+    doubtful = [task for task in tasks if task.plan.action == REFUSE]
+    reason = ""
+    if doubtful and params["in_doubt"] == "stop":
+        reason = f"{len(doubtful):,} of the list in doubt ({spec.named('in_doubt')}: stop)"
     limits = Limits(
         most_connections(min(params["concurrency"], len(tasks))),
         params["retry_max_delay"],
-        watch,
+        _Watch(spec, params, tasks, progress),
         1 if approved is not None else Limits.rounds,
+        reason,
     )
-    doubtful = [task for task in tasks if task.plan.action == REFUSE]
-    if doubtful and params["in_doubt"] == "stop":
-        reason = f"{len(doubtful):,} of the list in doubt ({spec.named('in_doubt')}: stop)"
-        done = _only_shown(tasks, context, reason)
-    else:
-        done = carry_out_all(tasks, context, ledger, limits)
+    done = carry_out_all(tasks, context, ledger, limits)
     if params["in_doubt"] == "skip":
-        for task in doubtful:
-            result = done.results[task.key]
-            done.results[task.key] = result.but(failed=False, warnings=(result.msg,))
+        for key, result in done.results.items():
+            if result.plan in ("in_doubt", "in_flight"):
+                done.results[key] = result.but(failed=False, warnings=(result.msg,))
     not_listed = ledger.not_listed(tasks) if context.check_mode else None
     return ListResult(
         spec, params, done.results, context.no_log, done.reason, not_listed, failure=refused
     )
-
-
-def _only_shown(tasks: list[Task], context: Context, reason: str) -> Done:
-    """Return the results of a list that sends nothing, for a reason."""
-    done = Done({}, reason=reason)
-    for task in tasks:
-        is_left = task.plan.action in (SEND, ADOPT)
-        result = Result(skipped=True)
-        if context.check_mode or not is_left:
-            result = result_without_request(task, context)
-            result = result.but(skipped=is_left, changed=False)
-        done.results[task.key] = result
-    return done
 
 
 @dataclass

@@ -21,10 +21,12 @@ from .._values import (
     DICT,
     Asset,
     Difference,
+    Option,
     Params,
     Spec,
     differences,
     encode,
+    option_at,
     overlay,
     prune,
     value_at,
@@ -82,9 +84,6 @@ class Entry(NamedTuple):
     began: int = 0  # the revision of its beginning
     # Until when its lease runs, in seconds since 1970 by the clock of the database; 0: it does not.
     lease_until: int = 0
-
-
-NOTHING = Entry("", {}, {})
 
 
 # What a plan does: send the request; nothing, since the asset is recorded so, or differs and cannot
@@ -248,8 +247,8 @@ def compare(task: Task, asset: Asset) -> Result:
     plan = task.plan
     # The answer to an update certainly has the id of the asset, which its body lacks.
     sent = {task.operation.resource.key: task.key, **plan.body}
-    lost = _lost(plan, asset)
-    warnings = _about(_UNEXPECTED, _unexpected(sent, asset))
+    lost = _lost(plan, asset, task.operation.resource.envelope)
+    warnings = _about(_UNEXPECTED, _unexpected(task.operation, sent, asset))
     warnings += _about(_LOST, (field.describe("{wanted} known, {found} now") for field in lost))
     told = tuple(field.named("known", "now") for field in lost)
     return _result(task, asset, plan.known, asset, warnings, lost=told)
@@ -312,11 +311,11 @@ def _nulls(options: Spec) -> Asset:
     }
 
 
-def _unexpected(sent: Asset, asset: Asset) -> list[str]:
+def _unexpected(operation: AssetOperation, sent: Asset, asset: Asset) -> list[str]:
     """Return the fields that came back with other values; an empty dict may come back filled."""
     return [
         field.describe("{wanted} sent, {found} came back")
-        for field in differences(sent, asset)
+        for field in differences(sent, asset, operation.resource.envelope)
         if field.found is not ABSENT and field.wanted != {}
     ]
 
@@ -328,7 +327,7 @@ def _not_known(operation: AssetOperation, plan: Plan, sent: Asset, after: Asset)
     return [name for name in ENVELOPE if name not in sent and after.get(name) is None]
 
 
-def _lost(plan: Plan, asset: Asset) -> list[Difference]:
+def _lost(plan: Plan, asset: Asset, envelope: Option) -> list[Difference]:
     """Return the known fields that were not sent and came back different or not at all.
 
     An answer that repeats only the fields that were sent shows nothing about the others.
@@ -338,5 +337,6 @@ def _lost(plan: Plan, asset: Asset) -> list[Difference]:
     lost: list[Difference] = []
     for known in unsent:
         if known.path[0] in shown or shown - {"attributes"}:
-            lost += differences(known.wanted, value_at(asset, known.path), known.path)
+            option = option_at(envelope, known.path)
+            lost += differences(known.wanted, value_at(asset, known.path), option, known.path)
     return lost

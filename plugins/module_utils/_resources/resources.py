@@ -93,7 +93,7 @@ class Creation(AssetOperation):
             )
         # Without attributes there is nothing to compare.
         compared = {key: value for key, value in task.body.items() if value != {}}
-        found = differences(compared, recorded.sent or recorded.asset)
+        found = differences(compared, recorded.sent or recorded.asset, self.resource.envelope)
         # Of an adopted one only some fields may be known.
         not_known = (ABSENT,) if recorded.sent else (ABSENT, None)
         new = [change.path for change in found if recorded.sent and change.found is ABSENT]
@@ -171,9 +171,10 @@ class Update(AssetOperation):
         # Each attribute is a change of its own.
         attributes = known.get("attributes") or {}
         compared = without_placeholders({**known, "attributes": attributes})
-        if known and is_certain and not differences(task.body, compared):
+        envelope = self.resource.envelope
+        if known and is_certain and not differences(task.body, compared, envelope):
             return Plan(KEEP, body, known)
-        return Plan(SEND, body, known, task.key, tuple(differences(body, compared)))
+        return Plan(SEND, body, known, task.key, tuple(differences(body, compared, envelope)))
 
 
 VIRTUAL_MACHINE = Resource(

@@ -128,7 +128,7 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     call = Call(operation, title, settings, "", params["body"], query, context.require_reader)
 
     def succeed(value: Any) -> Result:
-        return Result(changed=not reads, more={"json": value})
+        return Result(changed=True, more={"json": value})
 
     if is_predicted:
         result = succeed(None).but(request=call.info, request_attempts=0)
@@ -138,7 +138,8 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     require_usable_connection(settings.connection, settings.base_url)
     job = Job(Work(call, task, succeed, context.secrets))
     loop = run_loop([job], settings, context, NoLedger(), Limits(), [])
-    return begun(job.result or Result(skipped=True), loop.reason, task, context)
+    result = begun(job.result or Result(skipped=True), loop.reason, call, context)
+    return result.but(changed=result.changed and not reads)
 
 
 def _require_no_module(operation: Operation) -> None:

@@ -24,7 +24,8 @@ class Interrupted(BaseException):
 
     def failure(self) -> ServicesError:
         """Return the failure of a task that had not sent anything."""
-        msg = f"{str(self).capitalize()} before it sent anything. Run it again."
+        why = str(self)
+        msg = f"{why[:1].upper()}{why[1:]} before it sent anything. Run it again."
         return ServicesError(msg, NOT_SENT)
 
 

@@ -123,12 +123,12 @@ _ITEMS = dict(
 )
 
 
-_LEDGER: Spec = dict(ledger=dict(ARGUMENT_SPEC["ledger"], required=True))
+REQUIRED_LEDGER: Spec = dict(ledger=dict(ARGUMENT_SPEC["ledger"], required=True))
 
 
 def _for_one(name: str) -> ModuleSpec:
     operation = OPERATIONS[name]
-    own = {**operation.options, **(_LEDGER if operation.creates else {})}
+    own = {**operation.options, **(REQUIRED_LEDGER if operation.creates else {})}
     return ModuleSpec(name, own, operation.constraints, operation)
 
 
@@ -161,8 +161,8 @@ _ENTRY: Spec = dict(
 LEDGER_ENTRY = ModuleSpec(
     "ledger_entry",
     dict(
-        _LEDGER,
-        base_url=dict(ARGUMENT_SPEC["base_url"], required=False),
+        **REQUIRED_LEDGER,
+        **fields(TEXT, "base_url"),
         **_ENTRY,
         entries=dict(_ITEMS, required=False),
         file=dict(type=PATH),
@@ -195,7 +195,7 @@ LEDGER_ENTRY = ModuleSpec(
 LEDGER_CREATE = ModuleSpec(
     "ledger_create",
     dict(
-        **_LEDGER,
+        **REQUIRED_LEDGER,
         base_url=ARGUMENT_SPEC["base_url"],
         replaces=dict(type=Type("str", "a ledger_id: 32 hexadecimal digits", _ledger_id)),
     ),
@@ -203,7 +203,7 @@ LEDGER_CREATE = ModuleSpec(
 LEDGER_MOVE = ModuleSpec(
     "ledger_move",
     dict(
-        **_LEDGER,
+        **REQUIRED_LEDGER,
         **fields(TEXT, "to", "to_base_url"),
     ),
     dict(mutually_exclusive=[("to", "to_base_url")], required_one_of=[("to", "to_base_url")]),
@@ -211,7 +211,7 @@ LEDGER_MOVE = ModuleSpec(
 LEDGER_INFO = ModuleSpec(
     "ledger_info",
     dict(
-        **_LEDGER,
+        **REQUIRED_LEDGER,
         resource=dict(type=TEXT, choices=list(RESOURCES)),
         names=dict(type=LIST, elements=TEXT),
         states=dict(type=LIST, elements=TEXT, choices=[*_STATES, IN_DOUBT]),

@@ -67,6 +67,7 @@ class Limits:
     # these; returns why to stop, '' to go on.
     watch: Callable[[list[Result], int, bool], str] = lambda _ended, _in_flight, _is_ending: ""
     rounds: int = _MOST_ROUNDS
+    reason: str = ""  # why nothing is sent, '' if requests may be
 
 
 @dataclass
@@ -97,16 +98,17 @@ def carry_out(
     if refused and not context.check_mode:
         raise InvalidInput("ledger", refused)
     done = carry_out_all(planned, context, ledger, Limits())
-    result = begun(done.results[task.key], done.reason, task, context)
+    result = begun(done.results[task.key], done.reason, call_of(planned[0], context), context)
     return result.but(failed=True, msg=Message(refused)) if refused else result
 
 
-def begun(result: Result, reason: str, task: Task, context: Context) -> Result:
+def begun(result: Result, reason: str, call: Call, context: Context) -> Result:
     """Return the result of one task, which fails if it was not started."""
     if not result.skipped:
         return result
-    text = f"{reason}. {effect_of(task.operation, NOT_SENT)}"
-    return context.secrets.scrub(Result.of_error(ServicesError(Message(text, task.asset))))
+    text = f"{reason}. {effect_of(call.operation, NOT_SENT)}"
+    failed = Result.of_error(ServicesError(Message(text, call.asset)))
+    return context.secrets.scrub(failed.but(request=call.info, request_attempts=0))
 
 
 def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Done:
@@ -119,15 +121,15 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
         except (ServicesError, Interrupted) as why:  # some may have been sent
             done.reason = str(why)
             return done
-        done.reason = ledger.gone_back(planned) if number else ""
-        if done.reason:
-            return done
+        done.reason = ledger.gone_back(planned) if number else limits.reason
         to_send = []
         for task in planned:
             if task.plan.action in (SEND, ADOPT) and not context.check_mode:
                 to_send.append(task)
             else:
-                done.results[task.key] = result_without_request(task, context)
+                done.results[task.key] = _result_without_request(task, context, done.reason)
+        if done.reason:
+            return done
         left = _send(to_send, context, ledger, limits, done)
         if not left or done.reason:
             break
@@ -137,8 +139,11 @@ def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits:
     return done
 
 
-def result_without_request(task: Task, context: Context) -> Result:
-    """Return the result of a task that sends nothing, also of one that fails."""
+def _result_without_request(task: Task, context: Context, reason: str) -> Result:
+    """Return the result of a task that sends nothing, also of one that fails.
+
+    `reason`: why a run would not start what is to be sent, '' if it would.
+    """
     try:
         is_predicted = context.check_mode and task.plan.action == SEND
         result = predict(task) if is_predicted else keep(task, context.check_mode)
@@ -147,6 +152,8 @@ def result_without_request(task: Task, context: Context) -> Result:
     except ServicesError as error:
         result = Result.of_error(error)
     result = context.secrets.scrub(result)
+    if reason and task.plan.action in (SEND, ADOPT):
+        result = result.but(skipped=True, changed=False)
     return result.but(last_row=task.last_row) if context.check_mode else result
 
 
@@ -159,7 +166,10 @@ def _send(
     settings = tasks[0].settings
     if any(task.plan.action == SEND for task in tasks):
         require_usable(settings.connection, settings.base_url)  # for all of them at once
-    jobs = [Job(work_of(task, context)) for task in tasks]
+    jobs = [
+        Job(Work(call_of(task, context), task, partial(compare, task), context.secrets))
+        for task in tasks
+    ]
     loop = run_loop(jobs, settings, context, ledger, limits, done.ended)
     done.reason = loop.reason
     for job in jobs:
@@ -179,7 +189,8 @@ def run_loop(
     """Run the loop with jobs of the same settings, and return it; `ended`: the results so far."""
 
     def watch(ended: list[Result], in_flight: int, is_ending: bool) -> str:
-        return context.why_to_stop() or limits.watch(ended, in_flight, is_ending)
+        reached = limits.watch(ended, in_flight, is_ending)  # which shows the progress, too
+        return context.why_to_stop() or reached
 
     tokens = Tokens(settings, context.memory, context.secrets.mask)
     width = Width(limits.most, limits.longest_wait)
@@ -192,16 +203,9 @@ def run_loop(
     return loop
 
 
-def work_of(task: Task, context: Context) -> Work:
-    """Return what a planned task sends."""
-    succeed = partial(compare, task)
-    return Work(call_of(task, context), task, succeed, context.secrets)
-
-
 def call_of(task: Task, context: Context) -> Call:
     """Return the request of a planned task."""
-    plan = task.plan
-    body = plan.body or None
+    path_id, body = task.plan.path_id, task.plan.body or None
     return Call(
-        task.operation, task.asset, task.settings, plan.path_id, body, "", context.require_reader
+        task.operation, task.asset, task.settings, path_id, body, "", context.require_reader
     )

@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 from .._call.attempt import Call, Cell, Lease
 from .._call.policy import (
     AGAIN,
+    READS,
     AttemptResult,
     Event,
     effect_of,
@@ -86,7 +87,7 @@ class Work:
         why = unexpected(error)
         event = Event.UNCLEAR if cell.outcome == UNKNOWN else Event.UNSENT_HOPELESS
         last: AttemptResult[Any] = AttemptResult(event, why)
-        return Answered(last, None, self.interrupted([*earlier, last], cell.outcome, why), "")
+        return Answered(last, None, self.interrupted([*earlier, last], NOT_SENT, why), "")
 
     def result(self, attempts: Sequence[AttemptResult[Any]]) -> Result:
         """Return the result of attempts of which no further one is made."""
@@ -99,12 +100,13 @@ class Work:
                 text = failure_text(
                     self.call.operation, self.call.url, last, outcome, len(attempts)
                 )
-                details = {"status": last.status, **last.details}
+                changed = outcome == ACCEPTED and self.call.operation.method not in READS
+                details = {"status": last.status, "changed": changed, **last.details}
                 error = ServicesError(Message(text, self.call.asset), outcome, **details)
                 done = Result.of_error(error)
             return self._shown(done, len(attempts))
         except Exception as error:  # noqa: BLE001 (an answer must not end a task without its outcome)
-            return self.interrupted(attempts, outcome, unexpected(error))
+            return self.interrupted(attempts, NOT_SENT, unexpected(error))
 
     def interrupted(self, attempts: Sequence[AttemptResult[Any]], outcome: str, why: str) -> Result:
         """Return the result of a task that ends without a further answer.

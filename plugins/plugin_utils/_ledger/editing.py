@@ -24,7 +24,7 @@ from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
 from ...module_utils._task.specs import LEDGER_ENTRY
 from ...module_utils._task.validation import converted
-from ...module_utils._values import DICT, TEXT, Asset, Params, fields, prune
+from ...module_utils._values import Asset, Params, prune
 from .entries import (
     ABSENT,
     DONE,
@@ -130,15 +130,15 @@ def _edit_of_row(
     began, asset = row["began"], row["asset"]
     is_known = any(began in (each.revision, each.began) for each in history)
     is_its_doubt = is_in_doubt(key, before) and before is not None and before.began == began
+    # Running an update again is safe, and what had no effect needs only its row.
+    has_effect = key.resource not in ONLY_UPDATED and bool(asset is not None or row["state"])
     after = before
-    if key.resource in ONLY_UPDATED or (asset is None and not row["state"]):
-        pass  # running it again is safe
-    elif is_known and not is_its_doubt:
-        _require_not_later(before, asset, history)
-    elif asset is not None:
+    if has_effect and (before is None or (is_known and not is_its_doubt)):
+        _require_not_edited(before, asset, history)
+    if has_effect and asset is not None and (is_its_doubt or not is_known):
         options = {"state": "present", "asset": asset, "changed_at": None}
         after = entry_after(key, before, options, secrets)
-    elif before is None:
+    elif has_effect and before is None and not is_known:
         after = Entry(row["state"], {}, {}, began_at=row["at"], began=began)
     if is_known:
         return Change(Write.EDIT, key, before, after)
@@ -148,13 +148,19 @@ def _edit_of_row(
     return Change(Write.EDIT, key, before, after, lost, revision=began)
 
 
-def _require_not_later(
+def _require_not_edited(
     before: Entry | None, asset: Asset | None, history: list[HistoryRow]
 ) -> None:
-    """Raise InvalidInput if somebody has edited an asset since a run, to another state than its."""
-    last = history[-1]
-    if state_of(before) == ABSENT and not last.outcome:
-        raise InvalidInput(f"it became {last.to_state} at {last.at}, after that run")
+    """Raise InvalidInput if somebody has removed the entry of an asset, or recorded another id.
+
+    Whether that was after the run cannot be known if its beginning was lost.
+    """
+    last = history[-1] if history else None
+    if before is None and last and last.to_state == ABSENT and not last.outcome:
+        raise InvalidInput(
+            f"{printable(last.by)} recorded at {printable(last.at)} that it is absent: if it exists,"
+            " record it by its id"
+        )
     if asset and before and before.state == DONE and asset.get("id") != before.asset.get("id"):
         raise InvalidInput(f"the report has the id {asset.get('id')}, the ledger {id_of(before)}")
 
@@ -313,8 +319,7 @@ def _recordable(key: Key, asset: Asset, secrets: Secrets) -> Asset:
     option = RESOURCES[resource].key
     asset = {option: name, **asset}
     require_usable({"asset": asset}, ["asset"])
-    attributes = dict(type=DICT, options=RESOURCES[resource].attributes)
-    envelope = dict(type=DICT, options={**fields(TEXT, "id", "name"), "attributes": attributes})
+    envelope = RESOURCES[resource].envelope
     recorded: Asset = converted(envelope, secrets.recordable(asset), "asset", is_open=True)
     if recorded.get(option) != name:
         raise InvalidInput(

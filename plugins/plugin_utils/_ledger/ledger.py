@@ -152,24 +152,27 @@ class Ledger:
         statements = [(sql.ENTRIES.format(among), values) for among, values in chunks]
         if with_rows:
             statements += [(sql.LAST_ROWS.format(among), values) for among, values in chunks]
-        known = self._noted()
-        looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ()), (sql.HAS_ROW, known)]
-        last, last_begun, is_there, *found = self._snapshot([*looks, *statements])
-        self.has_gone_back = not (is_there or self.had(known))
-        self._note(last_begun, known)
+        looks = [(sql.LAST_ROW, ()), (sql.LAST_BEGUN, ())]
+        last, last_begun, *found = self._snapshot([*looks, *statements])
+        self._look_back()
         entries = {Key(*row[:2]): self._entry(row) for row in chain(*found[: len(chunks)])}
         last_rows = {Key(*key): number for *key, number in chain(*found[len(chunks) :])}
         serial, begun = (Serial(*rows[0]) if rows else Serial() for rows in (last, last_begun))
+        self._note(begun)
         return Snapshot(entries, last_rows, serial, begun)
 
-    def _noted(self) -> Serial:
-        return self._seen.row(self.header.ledger_id, self.header.base_url)
+    def _look_back(self) -> None:
+        """Find out whether the ledger lacks a row that this controller has noted."""
+        noted = self._seen.rows(self.header.ledger_id)
+        looks = [(sql.HAS_ROW, row) for row in noted]
+        found = self.database.execute([(sql.READ_LEDGER, ()), *looks])[1:]
+        lacking = [row for row, done in zip(noted, found) if not done.rows]
+        self.has_gone_back = not all(map(self.had, lacking))
 
-    def _note(self, last: list[Row], known: Serial) -> None:
-        """Note a row of sql.LAST_BEGUN; `known`: the noted one, which the ledger has if it may."""
-        if last and not self.has_gone_back:
-            header = self.header
-            self._seen.note_row(header.ledger_id, header.base_url, Serial(*last[0]), known)
+    def _note(self, row: Serial) -> None:
+        """Note the last beginning or edit, unless the ledger has gone back in time."""
+        if row.number and not self.has_gone_back:
+            self._seen.note_row(self.header.ledger_id, row)
 
     def with_ids(self, resource: str, ids: Iterable[str]) -> dict[str, Key]:
         """Return the entries of a resource that have these ids, by id."""
@@ -212,7 +215,8 @@ class Ledger:
 
     def had(self, row: Serial) -> bool:
         """Return whether the history has a beginning or an edit, or what was written back of it."""
-        return row == Serial() or bool(self.read(sql.HAS_BEGUN, (row.revision, row.revision)))
+        found = (sql.HAS_BEGUN, (row.revision, row.revision))
+        return row == Serial() or bool(self.database.execute([found])[0].rows)
 
     def start_leases(self) -> None:
         """Let the leases that begin in the future begin now: a clock was set back."""
@@ -240,10 +244,9 @@ class Ledger:
         ordered = sorted(changes, key=lambda change: (is_edit and bool(change.after), change.key))
         entries = [change for change in ordered if change.writes_entry]
         rows = [(change, change.row) for change in ordered if change.row]
-        known = self._noted() if kind >= Write.BEGIN else Serial()
         ledger_id = self.header.ledger_id
         statements = [
-            *(sql.written(change, self._guard(change, known)) for change in entries),
+            *(sql.written(change, self._guard(change)) for change in entries),
             *(sql.recorded(change, row, ledger_id) for change, row in rows),
             (sql.LAST_BEGUN, ()),
         ]
@@ -257,8 +260,10 @@ class Ledger:
             self.find([])
             return [is_written] * len(changes)
         effects.update(change.key for change in repeated if self._is_written(change))
-        if kind is Write.BEGIN and effects:
-            self._note(last.rows, known)
+        if kind is Write.BEGIN and last.rows:
+            # Before the requests; then a backup that was put back meanwhile lacks the noted row.
+            self._note(Serial(*last.rows[0]))
+            self._look_back()
         return [change.key in effects for change in changes]
 
     def _is_written(self, change: Change) -> bool:
@@ -266,14 +271,13 @@ class Ledger:
         written = (sql.IS_WRITTEN, (*change.key, change.revision))
         return not change.after or bool(self.database.execute([written])[0].rows)
 
-    def _guard(self, change: Change, known: Serial) -> sql.Guard:
-        """Return what has to be so for a change to take effect; `known`: the noted row."""
+    def _guard(self, change: Change) -> sql.Guard:
+        """Return what has to be so for a change to take effect."""
         is_edit = change.kind in (Write.ADOPT, Write.EDIT)
         return sql.Guard(
             self.header.ledger_id,
             self.header.base_url,
             change.approved_row,
-            seen=known if change.kind is Write.BEGIN else Serial(),
             id=id_of(change.after) if is_edit and change.after else "",
         )
 

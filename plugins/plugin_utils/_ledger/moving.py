@@ -137,7 +137,8 @@ def _reserve(source: Ledger, place: Database, seen: Seen) -> Ledger:
     """Create the target, filling, and return it."""
     header = source.header
     # A source that was closed has the number of the reservation that its target lost.
-    number = header.reservation or 1 + secrets.randbits(53)
+    is_closed = header.state == sql.MOVED
+    number = header.reservation if is_closed else 1 + secrets.randbits(53)
     reserved = Header(header.ledger_id, "", sql.FILLING, source.where, number, header.replaces)
     create_ledger(place, reserved)
     return Ledger(place, seen, is_moving=True)
@@ -146,7 +147,7 @@ def _reserve(source: Ledger, place: Database, seen: Seen) -> Ledger:
 def _close(source: Ledger, target: Ledger) -> None:
     """Mark the source as moved to the target, once no request is in flight."""
     mark = (target.where, target.header.reservation)
-    source.execute([(sql.CLOSE, mark)], Write.EDIT)
+    source.execute([(sql.CLOSE, (*mark, source.header.reservation))], Write.EDIT)
     source.refresh()
     if (source.header.place, source.header.reservation) != mark:
         raise _changed_meanwhile(source)
@@ -187,8 +188,8 @@ def _fill(source: Ledger, target: Ledger) -> None:
 
 def _open(source: Ledger, target: Ledger) -> None:
     """Mark the source as filled, then put the target in use; this ends the move."""
-    source.execute([(sql.SET_FILLED, ())], Write.EDIT)
     header = source.header
+    source.execute([(sql.SET_FILLED, (header.place, header.reservation))], Write.EDIT)
     statements: list[Statement] = [
         (sql.OPEN, (header.base_url, header.ledger_id, header.reservation))
     ]

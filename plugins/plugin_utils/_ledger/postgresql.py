@@ -272,7 +272,7 @@ def parsed_url(url: str) -> tuple[dict[str, str], str]:
         parts = urlsplit(url)
         pairs = [pair.partition("=") for pair in parts.query.split("&") if pair]
         rest = "&".join("".join(pair) for pair in pairs if pair[0] != "schema")
-        parsed = psycopg.conninfo.conninfo_to_dict(parts._replace(query=rest).geturl())
+        parsed = psycopg.conninfo.conninfo_to_dict(f"{url.partition('?')[0]}?{rest}")
     except (psycopg.Error, ValueError):
         raise LedgerError(_NOT_A_URL) from None
     settings = {name: str(value) for name, value in parsed.items() if value is not None}

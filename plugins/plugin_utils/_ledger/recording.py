@@ -206,6 +206,8 @@ class Recording(NoLedger):
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
         effects = self.ledger.write([*changes])
+        if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
+            raise LedgerError(self.ledger.gone_back())
         return [
             Lease(change.lease_seconds, change.since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)

@@ -4,7 +4,7 @@
 
 """What this controller has seen of ledgers, noted in the home of Ansible.
 
-A ledger that lacks the noted row has gone back in time, as after a restored backup. A place where
+A ledger that lacks a noted row has gone back in time, as after a restored backup. A place where
 there was a ledger is not taken for a new one. A note that cannot be written is not missed until then.
 """
 
@@ -20,30 +20,40 @@ from typing import Iterator
 
 from .entries import Serial
 
+_MOST_RUNS = 100  # the newest ones of each ledger
+
 
 class Seen:
-    """The notes of one controller."""
+    """The notes of one controller, in one run of Ansible."""
 
-    def __init__(self, home: str) -> None:
-        """`home`: the directory of Ansible for this user."""
+    def __init__(self, home: str, run: str) -> None:
+        """`home`: the directory of Ansible for this user; `run`: names the run."""
         self._directory = Path(home, "infrastructure.services")
+        self._run = run
 
-    def row(self, ledger_id: str, base_url: str) -> Serial:
-        """Return the noted row of a ledger, the default if there is none."""
-        try:
-            return Serial(*map(int, self._read(_row_name(ledger_id, base_url)).split()))
-        except (ValueError, TypeError):
-            return Serial()
+    def rows(self, ledger_id: str) -> list[Serial]:
+        """Return the last row that each run has seen, which its ledger has unless it is older."""
+        return [*self._by_run(ledger_id).values()]
 
-    def note_row(self, ledger_id: str, base_url: str, row: Serial, known: Serial) -> None:
-        """Note the last beginning or edit of a ledger, which has the row that was noted (`known`).
-
-        The number is lower if that row was written back.
-        """
+    def note_row(self, ledger_id: str, row: Serial) -> None:
+        """Note the last row that this run has seen."""
         with suppress(OSError), self._alone():
-            noted = self.row(ledger_id, base_url)  # another process may have moved it on
-            if row != noted and (noted == known or row.number > noted.number):
-                self._write(_row_name(ledger_id, base_url), f"{row.number} {row.revision}")
+            rows = self._by_run(ledger_id)
+            if rows.get(self._run) == row:
+                return
+            rows.pop(self._run, None)
+            newest = [*rows.items(), (self._run, row)][-_MOST_RUNS:]
+            lines = [f"{run} {row.number} {row.revision}" for run, row in newest]
+            self._write(ledger_id, "\n".join(lines))
+
+    def _by_run(self, ledger_id: str) -> dict[str, Serial]:
+        """Return the noted rows by run, the newest last."""
+        rows = {}
+        for line in self._read(ledger_id).splitlines():
+            run, *numbers = line.rsplit(" ", 2)
+            with suppress(ValueError, TypeError):
+                rows[run] = Serial(*map(int, numbers))
+        return rows
 
     def ledger_at(self, place: str) -> str:
         """Return the ledger_id that was seen at a place, '' for none."""
@@ -79,10 +89,6 @@ class Seen:
             with NamedTemporaryFile("w", dir=self._directory, delete=False) as file:
                 file.write(f"{text}\n")
             Path(file.name).replace(self._directory / name)
-
-
-def _row_name(ledger_id: str, base_url: str) -> str:
-    return f"{ledger_id}-{sha256(base_url.encode()).hexdigest()[:16]}"
 
 
 def _place_name(place: str) -> str:

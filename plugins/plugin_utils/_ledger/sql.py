@@ -14,7 +14,7 @@ import json
 from typing import Any, NamedTuple, Sequence, Tuple, Union
 
 from ...module_utils._resources.resources import ONLY_UPDATED
-from .entries import STATES_IN_DOUBT, Change, HistoryRow, Serial, Write, id_of
+from .entries import STATES_IN_DOUBT, Change, HistoryRow, Write, id_of
 
 Value = Union[str, int, float, None]
 # SQL, and the values in place of its `?`.
@@ -103,8 +103,6 @@ class Guard(NamedTuple):
     base_url: str
     # No later row of this asset was accepted, or an edit to present.
     approved_row: int
-    # The ledger has this row, which this controller has seen.
-    seen: Serial = Serial()
     # No other asset has this id.
     id: str = ""
 
@@ -115,12 +113,12 @@ def is_void(kind: Write, done: list[Done]) -> bool:
     return any(each.changed == 0 for each in needed)
 
 
-_OF_LEDGER = f"EXISTS (SELECT 1 FROM {LEDGER} WHERE ledger_id = ?)"
+_IN_USE = f"EXISTS (SELECT 1 FROM {LEDGER} WHERE state = '{IN_USE}' AND ledger_id = ?{{}})"
+_OF_LEDGER = _IN_USE.format("")
 _GUARD = (
-    f"EXISTS (SELECT 1 FROM {LEDGER} WHERE state = '{IN_USE}' AND ledger_id = ? AND base_url = ?)"
+    f"{_IN_USE.format(' AND base_url = ?')}"
     f" AND NOT EXISTS (SELECT 1 FROM {HISTORY} WHERE resource = ? AND name = ? AND number > ?"
     " AND (outcome = 'accepted' OR (outcome = '' AND to_state = 'done')))"
-    f" AND (CAST(? AS BIGINT) = 0 OR EXISTS ({HAS_ROW}))"
     f" AND (CAST(? AS TEXT) = '' OR NOT EXISTS (SELECT 1 FROM {ENTRY} AS other"
     " WHERE other.id = ? AND other.resource = ? AND other.name <> ?))"
 )
@@ -136,6 +134,8 @@ UPDATE = (
 )
 DELETE = f"DELETE FROM {ENTRY}"
 _IS_FREE = f"{_IS_READ} AND NOT ({_RUNNING}) AND {_GUARD}"
+# The owner of a lease, which may have ended, names the revision only.
+_IS_OWN = f"{_IS_READ} AND {_OF_LEDGER}"
 # Once: a commit whose answer was lost is repeated.
 RECORD = (
     f"INSERT INTO {HISTORY} ({_KEY}, {_HISTORY})"
@@ -168,16 +168,14 @@ def written(change: Change, guard: Guard) -> Statement:
     of_guard = (
         *(guard.ledger_id, guard.base_url),
         *(resource, name, guard.approved_row),
-        *(guard.seen.number, *guard.seen),
         *(guard.id, guard.id, resource, name),
     )
     if change.before is None:
         return INSERT, (resource, name, *values, *of_guard)
+    is_owner = change.kind is Write.OUTCOME
+    condition = _IS_OWN if is_owner else _IS_FREE
     values += (resource, name, change.before.revision)
-    # The owner of a lease, which may have ended, names the revision only.
-    condition = _IS_READ if change.kind is Write.OUTCOME else _IS_FREE
-    if condition is _IS_FREE:
-        values += of_guard
+    values += (guard.ledger_id,) if is_owner else of_guard
     return f"{UPDATE if entry else DELETE} WHERE {condition}", values
 
 
@@ -203,7 +201,7 @@ OPEN_INTENT = f"state = 'intent' AND ({_CREATED} OR {_RUNNING})"
 _NO_INTENT = f"NOT EXISTS (SELECT 1 FROM {ENTRY} WHERE {OPEN_INTENT})"
 CLOSE = (
     f"UPDATE {LEDGER} SET state = '{MOVED}', place = ?, reservation = ?"
-    f" WHERE state = '{IN_USE}' AND {_NO_INTENT}"
+    f" WHERE state = '{IN_USE}' AND reservation = ? AND {_NO_INTENT}"
 )
 SET_URL = (
     f"UPDATE {LEDGER} SET base_url = ? WHERE state = '{IN_USE}' AND base_url = ? AND {_NO_INTENT}"
@@ -211,7 +209,10 @@ SET_URL = (
 _RESERVED = f"state = '{FILLING}' AND ledger_id = ? AND reservation = ?"
 # Locks the row of a target that is still to be filled.
 STILL_FILLING = f"UPDATE {LEDGER} SET place = place WHERE {_RESERVED}"
-SET_FILLED = f"UPDATE {LEDGER} SET state = '{FILLED}' WHERE state = '{MOVED}'"
+SET_FILLED = (
+    f"UPDATE {LEDGER} SET state = '{FILLED}'"
+    f" WHERE state = '{MOVED}' AND place = ? AND reservation = ?"
+)
 OPEN = f"UPDATE {LEDGER} SET state = '{IN_USE}', base_url = ?, place = '' WHERE {_RESERVED}"
 COPIED = {
     ENTRY: f"{_KEY}, {_COLUMNS}, lease_from, lease_seconds",

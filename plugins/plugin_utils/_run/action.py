@@ -24,7 +24,7 @@ from ...module_utils._values import Params
 from .._ledger.ledger import Ledger
 from .._ledger.location import open_ledger
 from .._ledger.seen import Seen
-from .ansible_core import TaskAction, prints_lines, setting, untrusted
+from .ansible_core import TaskAction, prints_lines, run_id, setting, untrusted
 from .role import FLEET, spec_in_role
 from .workers import is_orphan, prepare_workers, show
 
@@ -99,7 +99,7 @@ class TaskRun:
     @cached_property
     def seen(self) -> Seen:
         """What this controller has seen of ledgers."""
-        return Seen(setting("ANSIBLE_HOME"))
+        return Seen(setting("ANSIBLE_HOME"), run_id())
 
 
 class Action(TaskAction):

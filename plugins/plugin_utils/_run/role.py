@@ -15,8 +15,7 @@ import yaml
 
 from ...module_utils._errors import InvalidInput, listing
 from ...module_utils._secrets import printable
-from ...module_utils._task.options import ARGUMENT_SPEC
-from ...module_utils._task.specs import ModuleSpec
+from ...module_utils._task.specs import REQUIRED_LEDGER, ModuleSpec
 from ...module_utils._task.validation import converted, nearest
 from ...module_utils._values import LIST, TEXT, Params
 from .ansible_core import TaskAction
@@ -49,8 +48,7 @@ def spec_in_role(
     # Each list of the role has defaults of its own.
     own_defaults = f"{spec.option.removesuffix('s')}_defaults"
     names["defaults"] = names.get(own_defaults, names["defaults"])
-    ledger = {**ARGUMENT_SPEC["ledger"], "required": True}
-    return replace(spec, own={**spec.own, "ledger": ledger}, names=names)
+    return replace(spec, own={**spec.own, **REQUIRED_LEDGER}, names=names)
 
 
 def select(params: Params, spec: ModuleSpec, task: TaskAction) -> str:

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Any, Mapping, Sequence
 
 from ...module_utils._errors import listing
-from ...module_utils._resources.resources import VIRTUAL_MACHINE
 from ...module_utils._secrets import printable
 from ...module_utils._values import Params
 from .._ledger.entries import time_of
@@ -32,7 +31,6 @@ _FILL_IN = (
     "In doubt: {}. Fill in the id of each machine that exists on the service, and the state absent"
     " for each that does not. Then run:"
 )
-_ROLES = "A Cassandra role needs no settling: run its task again, which is safe."
 
 
 def written_lines(file: str, entries: Sequence[Params], settle: str) -> list[str]:
@@ -101,12 +99,9 @@ def _cells(row: Params) -> tuple[str, ...]:
 
 def _settling(rows: Sequence[Params], by_file: list[str]) -> list[str]:
     doubtful = [row for row in rows if "settle" in row]
-    machines = [row for row in doubtful if row["resource"] == VIRTUAL_MACHINE.name]
-    lines = wrapped(_HOW, _WIDTH) if machines else []
-    for machine in machines[:_MAX_SETTLED]:
-        lines += machine["settle"]
-    if len(machines) > _MAX_SETTLED:
+    lines = wrapped(_HOW, _WIDTH) if doubtful else []
+    for row in doubtful[:_MAX_SETTLED]:
+        lines += row["settle"]
+    if len(doubtful) > _MAX_SETTLED:
         lines += [*wrapped(_BY_FILE, _WIDTH), *by_file]
-    if len(machines) < len(doubtful):
-        lines.append(_ROLES)
     return lines

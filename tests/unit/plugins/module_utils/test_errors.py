@@ -7,14 +7,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     OUTCOMES,
     InvalidInput,
     Message,
-    Overtaken,
     ServicesError,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._result import Result
 
 CASES = [
     (ServicesError("requests is missing"), "not_sent", "requests is missing"),
-    (Overtaken("another one"), "not_sent", "another one"),
     *((ServicesError("failed", outcome), outcome, "failed") for outcome in OUTCOMES),
 ]
 

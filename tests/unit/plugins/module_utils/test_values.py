@@ -14,6 +14,8 @@ import yaml
 from ansible_collections.infrastructure.services.plugins.module_utils._values import (
     ABSENT,
     DATE_TIME,
+    DICT,
+    LIST,
     NUMBER,
     TEXT,
     differences,
@@ -220,7 +222,6 @@ def test_overlay_goes_key_by_key_and_replaces_lists():
         ({"a": 4}, {"a": 4.0}, []),
         ({"a": 1}, {"a": True}, ["a"]),
         ({"a": "4"}, {"a": 4}, ["a"]),
-        ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T04:04:05+01:00"}, []),
         ({"a": "2026-01-02T03:04:05Z"}, {"a": "2026-01-02T03:04:06Z"}, ["a"]),
         ({"a": "x"}, {"a": None}, ["a"]),
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": 4}}, ["a.c"]),
@@ -252,10 +253,22 @@ def test_nothing_differs_from_itself(value):
     assert differences(value, copy.deepcopy(value)) == []
 
 
+AT, SIZE = {"at": {"type": DATE_TIME}}, {"sizes": {"type": LIST, "elements": NUMBER}}
+
+
 @pytest.mark.parametrize(
-    "other", ["2026-01-02T04:04:05,9+01:00", "2026-01-02T03:04:05.1Z", "2026-01-02T03:04:05Z"]
+    ("wanted", "found", "is_typed"),
+    [
+        ({"at": "2026-01-02T03:04:05.90Z"}, {"at": "2026-01-02T04:04:05,9+01:00"}, True),
+        ({"at": "2026-01-02T03:04:05Z"}, {"at": "2026-01-02T03:04:05.000Z"}, True),
+        ({"sizes": [4]}, {"sizes": ["4.0"]}, True),
+        ({"at": "2026-01-02T03:04:05Z"}, {"at": "2026-01-02T03:04:05.9Z"}, False),
+        ({"note": "2026-01-02T03:04:05Z"}, {"note": "2026-01-02T03:04:05.0Z"}, False),
+        ({"sizes": [1]}, {"sizes": [True]}, False),
+        ({"at": "then"}, {"at": 7}, False),
+    ],
 )
-def test_date_times_are_compared_by_the_second(other):
-    """As they are sent: a fraction that only comes back is no difference."""
-    assert not differences({"at": "2026-01-02T03:04:05.90Z"}, {"at": other})
-    assert differences({"at": "2026-01-02T03:04:06Z"}, {"at": other})
+def test_values_are_compared_by_the_type_of_their_field_or_exactly(wanted, found, is_typed):
+    option = {"type": DICT, "options": {**AT, **SIZE}}
+    assert bool(differences(wanted, found, option)) is not is_typed
+    assert differences(wanted, found)

@@ -9,16 +9,13 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
     failure_text,
     read_answer,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._http import (
-    Answer,
-    Request,
-)
+from ansible_collections.infrastructure.services.plugins.module_utils._http import Answer
 from support import OPERATIONS
 
 CREATE, UPDATE = (
     OPERATIONS[name] for name in ("compute_virtual_machine", "cassandra_application_role")
 )
-REQUEST = Request("POST", "https://service.example/a", {}, b"")
+URL = "https://service.example/a"
 
 
 @pytest.mark.parametrize(
@@ -54,8 +51,8 @@ def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, 
 )
 def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
     last = AttemptResult(Event.UNANSWERED, "the line went dead")
-    told = failure_text(operation, REQUEST, last, outcome, 1)
-    assert told.startswith("POST https://service.example/a: the line went dead. ")
+    told = failure_text(operation, URL, last, outcome, 1)
+    assert told.startswith(f"{operation.method} {URL}: the line went dead. ")
     assert effect in told
 
 
@@ -82,7 +79,7 @@ def test_a_failure_keeps_what_the_service_said(answer, details):
 def test_a_message_says_status_attempts_and_request_ids():
     headers = {"x-request-id": "r-1", "x-correlation-id": "c-1\x1b[31m", "x-other": "o"}
     last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
-    told = failure_text(CREATE, REQUEST, last, "rejected", 3)
+    told = failure_text(CREATE, URL, last, "rejected", 3)
     assert "(attempt 3): status 429: too many requests. " in told
     assert "[x-request-id: r-1, x-correlation-id: c-1" in told
     assert told.isprintable()

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
+from ansible_collections.infrastructure.services.plugins.module_utils._task.signals import (
     Interrupted,
     deferred,
 )
@@ -42,7 +42,10 @@ def test_a_signal_ends_the_request_in_flight_and_then_the_process(number):
         signals.terminate()
         say("never")
 
-    assert in_child(work) == (f"signal {number.name}, recorded", number)
+    assert in_child(work) == (
+        f"the task was interrupted (signal {number.name}), recorded",
+        number,
+    )
 
 
 class Finalized:
@@ -67,7 +70,7 @@ def test_a_signal_is_not_lost_in_the_collection_of_garbage():
             except Interrupted as error:
                 say(str(error))
 
-    assert in_child(work) == ("signal SIGINT", 0)
+    assert in_child(work) == ("the task was interrupted (signal SIGINT)", 0)
 
 
 def test_a_signal_at_another_time_is_deferred_to_the_end():

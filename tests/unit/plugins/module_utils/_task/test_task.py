@@ -7,9 +7,6 @@ import json
 from urllib.parse import quote
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
-    Interrupted,
-)
 from support import CREATE, UPDATE, run_exactly, run_task
 from support.wire import Last, answer, running, serving
 
@@ -19,15 +16,16 @@ HIDDEN = [SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1]]
 
 
 @pytest.mark.parametrize(("is_sent", "outcome"), [(True, "unknown"), (False, "not_sent")])
-def test_an_interrupted_request_is_in_doubt_once_a_byte_was_sent(is_sent, outcome):
-    def interrupted(_settings, request, _timeout):
+def test_a_request_in_which_our_code_fails_is_in_doubt_once_a_byte_was_sent(is_sent, outcome):
+    def broken(_settings, request, _timeout):
         if is_sent:
             request.may_send()
-        raise Interrupted("signal SIGTERM")
+        raise LookupError
 
-    result = run_task(CREATE, base_url="https://service.example", send_once=interrupted)
-    assert (result["outcome"], result["failed"]) == (outcome, True)
-    assert "the task was interrupted (signal SIGTERM). " in result["msg"]
+    result = run_task(CREATE, base_url="https://service.example", send_once=broken)
+    seen = (result["outcome"], result["failed"], result["request_attempts"])
+    assert seen == (outcome, True, 1)
+    assert "an unexpected LookupError in this collection. " in result["msg"]
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
