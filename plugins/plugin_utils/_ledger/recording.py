@@ -179,7 +179,7 @@ class Recording(NoLedger):
         intent = Entry(INTENT, body, before.asset if before else {}, run=self._run)
         row = HistoryRow(state_of(before), INTENT, run=self._run)
         seconds = round(task.settings.timeout + MARGIN)
-        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit)
+        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit, self.clocks())
         return stamped(begun)
 
     def outcome(self, begun: Change, task: Task, result: Result) -> Change:
@@ -205,12 +205,11 @@ class Recording(NoLedger):
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
-        since = self.clocks()  # before the statements are handed over
         effects = self.ledger.write([*changes])
         if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
             raise LedgerError(self.ledger.gone_back())
         return [
-            Lease(change.lease_seconds, since, self.clocks) if effect else None
+            Lease(change.lease_seconds, change.since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
         ]
 
@@ -240,13 +239,12 @@ class Recording(NoLedger):
             result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self._with_next_step(result, task, state_of(written.after))
 
-    def not_begun(self, task: Task, error: LedgerError) -> Result:
+    def not_begun(self, task: Task, known: Result, error: LedgerError) -> Result:
         """Return the result of a task whose beginning could not be written."""
-        text = (
-            f"ledger: {error.problem}. Nothing was sent. If the ledger lists it in doubt, it may be"
-            " settled as absent."
-        )
-        return Result.of_error(ServicesError(Message(text, task.asset)))
+        said = Message(f"ledger: {error.problem}. Nothing was sent.", task.asset)
+        msg = said if known.skipped else known.msg
+        text = "If the ledger lists it in doubt, it may be settled as absent."
+        return known.but(skipped=False, failed=True, msg=msg.then(text))
 
     def not_recorded(
         self, unwritten: Change, task: Task, result: Result, error: LedgerError

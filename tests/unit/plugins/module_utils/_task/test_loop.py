@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call import tokens
+from ansible_collections.infrastructure.services.plugins.module_utils._call import attempt, tokens
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
@@ -140,6 +140,7 @@ class World:
         random.seed(1)
         with (
             patch.object(transport, "send_once", self.send_once),
+            patch.object(attempt.time, "monotonic", self.time.clock),
             patch.object(tokens, "time", SimpleNamespace(time=lambda: 1e9 + self.time.now)),
             patch.object(task, "Loop", self.new_loop),
         ):
@@ -312,7 +313,7 @@ class World:
             self.problems.append(f"{key}: an attempt is unknown, but {result.outcome}")
         if not self.s.ledger:
             return
-        is_ours = bool(entry) and entry.run == RUN
+        is_ours = bool(entry) and (entry.run == RUN or self.s.resource == UPDATE)
         if RUN in made and not is_said and not (is_ours and entry.state != INTENT):
             if not (is_ours and result.outcome == UNKNOWN):
                 self.problems.append(f"{key} was made, and is not recorded")
@@ -395,8 +396,8 @@ SCENARIOS = {
         others=((0.0, 3, 4.0), (0.5, 10, 10.0), (0.2, 15, 200.0)), signal=(0, 40), stops=None
     ),
     "ledger away for 6 s": Scenario(60, book={"away": (2, 8), "blocks": 1.0}),
-    "ledger away for 6 s, and loses": Scenario(
-        60, lookups=(0, 50), book={"away": (2, 8), "blocks": 1.0, "loses": 0.5}
+    "ledger away for 8 s, and loses": Scenario(
+        60, lookups=(0, 54.9), book={"away": (2, 10), "blocks": 1.0, "loses": 0.5}, stops=None
     ),
     "ledger away for 60 s": Scenario(
         60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True
