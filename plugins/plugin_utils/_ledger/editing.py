@@ -295,8 +295,7 @@ def _require_as_seen(before: Entry | None, changed_at: str | None) -> None:
         raise InvalidInput(
             "changed_at",
             f"this is about the entry of {changed_at}, which has changed since, or is gone. Look at"
-            " the ledger again, or leave out changed_at (in CSV the column since) if this is to"
-            " apply whatever happened since",
+            " the ledger and at the service again, then correct this entry or take it out",
         )
 
 

@@ -324,8 +324,8 @@ class Ledger:
             )
         if header.ledger_id != (self._ledger_id or header.ledger_id):
             raise LedgerError(
-                f"{self.where} is another ledger than the one that this task began with. Look which"
-                " one the server has there, then run again"
+                f"{self.where} is another ledger than the one that this task began with. Check which"
+                " ledger is there, then run again"
             )
         self._ledger_id = header.ledger_id
         return header
