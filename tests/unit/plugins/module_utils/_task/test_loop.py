@@ -314,18 +314,20 @@ class World:
         if not self.s.ledger:
             return
         is_ours = bool(entry) and (entry.run == RUN or self.s.resource == UPDATE)
-        if RUN in made and not is_said and not (is_ours and entry.state != INTENT):
-            if not (is_ours and result.outcome == UNKNOWN):
-                self.problems.append(f"{key} was made, and is not recorded")
+        is_recorded = is_ours and (entry.state != INTENT or result.outcome == UNKNOWN)
+        if RUN in made and not is_said and not is_recorded:
+            self.problems.append(f"{key} was made, and is not recorded")
         if is_ours and entry.state == INTENT and result.outcome != UNKNOWN and not is_said:
             self.problems.append(f"{key} is left as an intent, but {result.outcome}: {told}")
-        if result.skipped and (made.count(RUN) or is_ours):
+        if result.skipped and (RUN in made or (entry and entry.run == RUN)):
             self.problems.append(f"{key} is called not started")
 
     def look_at_end(self, done: task.Done) -> None:
         """It ends in time, with nothing in flight."""
         if bool(done.reason) != self.s.stops and self.s.stops is not None:
             self.problems.append(f"the reason to stop is {done.reason!r}")
+        if "unexpected" in done.reason and not self.raised:
+            self.problems.append(done.reason)
         for loop in self.loops:
             if not loop.reason and loop.width.in_flight:
                 self.problems.append(f"{loop.width.in_flight} keep their place")
@@ -416,6 +418,7 @@ SCENARIOS = {
         book={"away": (4, 62), "blocks": 2.0},
         stops=True,
     ),
+    "ledger goes back": Scenario(60, book={"goes_back": 2.0}, stops=True),
     "ledger refuses beginnings": Scenario(book={"refuses": "BEGIN"}, stops=True),
     "ledger refuses outcomes": Scenario(book={"refuses": "OUTCOME"}, stops=True),
     "no thread": Scenario(threads=0, stops=True),
