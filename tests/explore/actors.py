@@ -48,6 +48,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ed
     edits_of_report,
     write_edits,
 )
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import (
     Header,
     Ledger,
@@ -158,12 +159,19 @@ class Run:
         """Return the time since a start, and the time of day."""
         return self.world.now, self.world.now + self.places["A"].offset
 
-    def database(self, at: str) -> Database:
-        return Database(self.world, self.places[at], self.tried_for)
+    def database(self, at: str, loses: Write | None = None) -> Database:
+        return Database(self.world, self.places[at], self.tried_for, loses)
 
-    def opened(self, at: str, url: str = "", controller: str = "c", **how: bool) -> Ledger:
+    def opened(
+        self,
+        at: str,
+        url: str = "",
+        controller: str = "c",
+        loses: Write | None = None,
+        **how: bool,
+    ) -> Ledger:
         """Open the ledger at a place."""
-        return Ledger(self.database(at), self.notes[controller], url, **how)
+        return Ledger(self.database(at, loses), self.notes[controller], url, **how)
 
     def existing(self, name: str) -> list[Asset]:
         return [asset for asset in self.assets if asset.name == name and asset.exists]
@@ -259,7 +267,14 @@ def _context(run: Run, check_mode: bool = False) -> Context:
     return Context(check_mode, _SECRETS, why_to_stop=lambda: process.why_to_stop)
 
 
-def _recording(run: Run, at: str, controller: str, approved: bool, url: str) -> Recording:
+def _recording(
+    run: Run,
+    at: str = "A",
+    controller: str = "c",
+    approved: bool = False,
+    url: str = URL,
+    loses: Write | None = None,
+) -> Recording:
     """Open the ledger for tasks."""
     looks = 0
 
@@ -272,7 +287,7 @@ def _recording(run: Run, at: str, controller: str, approved: bool, url: str) -> 
         run.world.sleep(20)
 
     rows = {name: row.last_row or 0 for name, row in run.approved.items()} if approved else None
-    who, opened = run.world.process.name, run.opened(at, url, controller)
+    who, opened = run.world.process.name, run.opened(at, url, controller, loses)
     run.began_with[who] = opened.header.ledger_id
     recording = Recording(opened, _SECRETS, who, rows, pause=pause)
     recording.clocks = run.clocks
@@ -287,13 +302,14 @@ def send(
     controller: str = "c",
     url: str = URL,
     identifier: str | None = None,
+    loses: Write | None = None,
 ) -> None:
     """A task of a playbook."""
     try:
         result = task.carry_out(
             options_of(resource, name, url, identifier),
             _context(run),
-            lambda service: _recording(run, at, controller, False, service),
+            lambda service: _recording(run, at, controller, url=service, loses=loses),
         )
     except ServicesError as error:
         result = Result.of_error(error)
@@ -307,14 +323,18 @@ def send_there(run: Run, at: str = "B", name: str = NAME) -> None:
 
 
 def send_list(
-    run: Run, names: str = NAME, at: str = "A", controller: str = "c", approved: bool = False
+    run: Run,
+    names: str = NAME,
+    controller: str = "c",
+    approved: bool = False,
+    loses: Write | None = None,
 ) -> None:
     """A list, which looks at its end whether the ledger has lost what it recorded."""
     who = run.world.process.name
     results: dict[str, Result] = {}
     lacking = names.split()  # at its end, as it says
     try:
-        recording = _recording(run, at, controller, approved, URL)
+        recording = _recording(run, "A", controller, approved, loses=loses)
         given = (options_of_list(names), _context(run), lambda _service: recording)
         results = carry_out_list(*given, run.approved if approved else None).results
         lacking = [text.partition(" ")[0] for text in recording.recover()[1]]
@@ -325,7 +345,7 @@ def send_list(
 
 def plan(run: Run, names: str = NAME) -> None:
     """Make a plan, which is approved."""
-    recording = _recording(run, "A", "c", False, URL)
+    recording = _recording(run)
     listed = carry_out_list(options_of_list(names), _context(run, True), lambda _url: recording)
     run.approved = {
         name: row.but(body=dict(row.body or {})) for name, row in listed.results.items()
@@ -432,9 +452,14 @@ def _row(told: Told) -> dict[str, object]:
 # What happens to a ledger
 
 
-def restore(run: Run, at: str = "A") -> None:
-    """Somebody makes a backup at any moment, and puts it back at any later one."""
+def restore(run: Run, at: str = "A", is_early: bool = False) -> None:
+    """Somebody makes a backup at any moment, and puts it back at any later one.
+
+    `is_early`: while a request is in flight that began later.
+    """
     backup = run.places[at].copy()
+    if is_early and not run.world.wait(lambda: bool(run.places[at].entries())):
+        return
     run.world.point("a backup")
     run.places[at].put_back(backup)
     run.restored = len(run.told)

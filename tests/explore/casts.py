@@ -13,6 +13,7 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     UNKNOWN,
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
 from support import UPDATE
 from support.turns import World
 
@@ -70,6 +71,13 @@ CASTS = {
     "task, person, task": Cast([send, settle, send]),
     "task, person who looks at once, task": Cast([send, IMPATIENT, send]),
     "task, two persons, task": Cast([send, settle, settle, send]),
+    "task that loses the answer of its begin, person, task": Cast(
+        [partial(send, loses=Write.BEGIN), settle, send]
+    ),
+    "list that loses the answer of its outcome, person who forgets": Cast(
+        [partial(send_list, loses=Write.OUTCOME), forget]
+    ),
+    "update": Cast([UPDATING]),
     "two updates": Cast([UPDATING, UPDATING]),
     "two updates of a known asset": Cast([UPDATING, UPDATING], UPDATING),
     "two lists": Cast(LISTS),
@@ -86,6 +94,7 @@ CASTS = {
     ),
     "task, new URL, task": Cast([send, change_url]),
     "task, another ledger": Cast([send, replace]),
+    "backup, task, task": Cast([partial(restore, is_early=True), send, send]),
     "task, backup, task": Cast([send, restore, send]),
     "list, backup, task": Cast([send_list, restore, send]),
     "list, person who forgets, backup": Cast([send_list, forget, restore]),

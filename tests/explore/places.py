@@ -91,12 +91,17 @@ class Database(SqliteDatabase):
 
     now = "virtual_now()"
 
-    def __init__(self, world: World, place: Place, tried_for: float) -> None:
-        """`tried_for`: seconds for which a call whose answer was lost is tried again."""
+    def __init__(
+        self, world: World, place: Place, tried_for: float, loses: Write | None = None
+    ) -> None:
+        """`tried_for`: seconds for which a call whose answer was lost is tried again; `loses`: the
+        answer to the first write of this kind.
+        """
         self.where = self.shown = place.name
         self.tried_for = tried_for
         self.world, self.place = world, place
         self._connection, self._identity = place.connection, None
+        self._loses = loses
 
     def has_tables(self) -> bool:
         return self.place.exists()
@@ -117,7 +122,8 @@ class Database(SqliteDatabase):
             raise LedgerAway(f"{self.where}: away")
         self.world.now += 1
         done = super().execute(statements, kind)
-        if fate == WRITTEN_AND_LOST:
+        if fate == WRITTEN_AND_LOST or kind is self._loses:
+            self._loses = None
             raise LedgerAway(f"{self.where}: away")
         self.world.point("the answer to a write")
         return done

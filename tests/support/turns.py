@@ -109,9 +109,9 @@ class World:
         others = self._others()
         number = self._chosen(len(others) + 1)
         if number:
-            self.log.append(f"{me.name} pauses at {what}")
             self._switch(others[number - 1])
-        fate = self._fate(me, what, fates)
+        self.log.append(f"{me.process.name}: {what}")
+        fate = self._fate(fates)
         if fate != STOPPED:
             return fate
         self.now += LEASE
@@ -126,7 +126,7 @@ class World:
         if self.process.is_dead:
             raise Killed
 
-    def _fate(self, me: Actor, what: str, fates: Sequence[str]) -> str:
+    def _fate(self, fates: Sequence[str]) -> str:
         if not self._faults_left:
             return ""
         possible = [KILLED, *([] if self.in_flight else [STOPPED]), *fates]
@@ -135,9 +135,9 @@ class World:
             return ""
         self._faults_left -= 1
         fate = possible[number - 1]
-        self.log.append(f"{me.name} at {what}: {fate}")
+        self.log[-1] += f": {fate}"
         if fate == KILLED:
-            me.process.is_dead = True
+            self.process.is_dead = True
             raise Killed
         return fate
 
