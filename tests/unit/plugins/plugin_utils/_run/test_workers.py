@@ -8,11 +8,17 @@ import signal
 import time
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
+    AttemptResult,
+    Event,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._call.sending import (
     Credentials,
+    Settings,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     Token,
-    discard_token,
-    shared_token,
+    Tokens,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import (
@@ -56,11 +62,24 @@ class Endpoint:
     def requests(self) -> int:
         return len(self.log.read_text())
 
+    def tokens(self, credentials: Credentials = CREDENTIALS) -> Tokens:
+        settings = Settings("", None, credentials, None, {}, 1.0, 0, 0.0)
+        return Tokens(settings, self.run, str)
+
     def token(self, credentials: Credentials = CREDENTIALS, fetch=None) -> str:
-        return shared_token(credentials, fetch or self.fetch, self.run)
+        """Return the token as the loop gets it."""
+        tokens = self.tokens(credentials)
+
+        def start() -> None:
+            answer = AttemptResult(Event.SUCCESS, value=(fetch or self.fetch)())
+            tokens.take(answer, time.monotonic(), False)
+
+        while not tokens.is_ready(time.monotonic(), start):
+            time.sleep(0.01)
+        return tokens.value
 
     def discard(self, token: str) -> None:
-        discard_token(CREDENTIALS, token, self.run)
+        self.tokens().discard(token)
 
 
 @pytest.fixture
