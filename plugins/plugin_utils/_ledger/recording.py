@@ -264,15 +264,15 @@ class Recording(NoLedger):
         """Return the result of a task that ends before its attempt does."""
         return self._with_next_step(result.but(began=begun.revision), task, result.outcome)
 
-    def recover(self) -> tuple[list[str], list[str]]:
-        """Record anew what the ledger has lost since; return what was, and what could not be.
+    def recover(self) -> str:
+        """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
 
         A server that took over, or a file that was copied over, may lack an outcome, or the whole
-        entry. What somebody else has changed since is left. Raises LedgerError.
+        entry. Raises LedgerError for what somebody else has changed since, which is left.
         """
-        recorded = dict(self._recorded)  # threads may be adding some
+        recorded = self._recorded
         if not recorded:
-            return [], []
+            return ""
         self.ledger.start_leases()  # a write, which a server that lags behind refuses
         entries, rows = self.ledger.find(recorded).entries, self.ledger.history(recorded)
         restored, missing = [], []
@@ -288,13 +288,26 @@ class Recording(NoLedger):
             else:
                 ids = [id_of(each) or "without an id" for each in (change.after, entry) if each]
                 missing.append(printable(f"{key.name} ({', now '.join(ids)})"))
-        return restored, missing
+        if missing:
+            raise LedgerError(
+                f"{self.ledger.where} lacks what this list had recorded, and somebody else has"
+                f" changed these entries since, so they were left: {listing(missing)}. Compare them"
+                " with the service"
+            )
+        return (
+            ""
+            if not restored
+            else (
+                f"{self.ledger.where} lacked what this list had recorded, as after a failover that loses"
+                f" rows, so it was recorded anew: {listing(restored)}"
+            )
+        )
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
         key = key_of(task)
         try:
-            rows = self.ledger.history([key])[key]
+            rows = self.ledger.last_rows(key)
         except LedgerError:  # the outcome is recorded
             rows = []
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]

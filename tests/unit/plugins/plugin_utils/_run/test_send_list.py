@@ -16,12 +16,13 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from story.commands import Ended, Terminal
-from support.ledgers import finish, opened, put
+from support.ledgers import create, finish, opened, put
 from support.wire import answer, running
 
 
 def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
-    ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], "none")
+    ledger = create(str(tmp_path / "ledger.db"), "http://127.0.0.1:9")
+    ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], ledger)
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")
 
 

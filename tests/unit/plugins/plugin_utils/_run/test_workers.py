@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
@@ -14,13 +15,11 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._call.sending import (
     Credentials,
-    Settings,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
     Token,
     Tokens,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import (
     RunMemory,
 )
@@ -63,20 +62,20 @@ class Endpoint:
         return len(self.log.read_text())
 
     def tokens(self, credentials: Credentials = CREDENTIALS) -> Tokens:
-        settings = Settings("", None, credentials, None, {}, 1.0, 0, 0.0)
+        settings = SimpleNamespace(
+            access_token=None, credentials=credentials, retries=0, retry_max_delay=0
+        )
         return Tokens(settings, self.run, str)
 
     def token(self, credentials: Credentials = CREDENTIALS, fetch=None) -> str:
-        """Return the token as the loop gets it."""
-        tokens = self.tokens(credentials)
-
-        def start() -> None:
-            answer = AttemptResult(Event.SUCCESS, value=(fetch or self.fetch)())
-            tokens.take(answer, time.monotonic(), False)
-
-        while not tokens.is_ready(time.monotonic(), start):
+        """Return the token of a task, as its loop gets it."""
+        tokens, started = self.tokens(credentials), []
+        while not (tokens.is_ready(time.monotonic(), lambda: started.append(1)) or tokens.error):
+            if started:
+                answer = AttemptResult(Event.SUCCESS, value=(fetch or self.fetch)())
+                tokens.take(answer, time.monotonic(), is_over=False)
             time.sleep(0.01)
-        return tokens.value
+        return tokens.value or tokens.error
 
     def discard(self, token: str) -> None:
         self.tokens().discard(token)
@@ -93,10 +92,7 @@ def together(work, workers: int = WORKERS) -> list:
 
     def run() -> None:
         gate.wait()
-        try:
-            answers.put(work())
-        except ServicesError as error:
-            answers.put(error.msg)
+        answers.put(work())
 
     processes = [FORK.Process(target=run) for dummy in range(workers)]
     for process in processes:
