@@ -142,7 +142,7 @@ def _edit_of_row(
         after = entry_after(key, before, options, secrets)
     elif has_effect and before is None and not is_known:
         after = Entry(row["state"], {}, {}, began_at=row["at"], began=began)
-    if is_known:
+    if any(each.revision == began for each in history):
         return Change(Write.EDIT, key, before, after)
     if after and before is None:
         after = after._replace(began=began)

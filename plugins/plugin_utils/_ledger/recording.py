@@ -14,6 +14,7 @@ from typing import Callable, Mapping, Sequence
 from ...module_utils._call.attempt import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
+    NOT_SENT,
     UNKNOWN,
     InvalidInput,
     LedgerError,
@@ -111,7 +112,7 @@ class Recording(NoLedger):
         for look in count():
             found = self.ledger.find(keys, with_rows=check_mode)
             running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
-            if check_mode or not running:
+            if check_mode or not running or self.ledger.has_gone_back:
                 break
             self.ledger.start_leases()
             if look == _SILENT:
@@ -206,12 +207,22 @@ class Recording(NoLedger):
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
         effects = self.ledger.write([*changes])
-        if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
+        begun = [
+            change for change, done in zip(changes, effects) if done and change.kind is Write.BEGIN
+        ]
+        if begun and self.ledger.has_gone_back:
+            self.ledger.write([self._withdrawn(change) for change in begun])
             raise LedgerError(self.ledger.gone_back())
         return [
             Lease(change.lease_seconds, change.since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
         ]
+
+    def _withdrawn(self, begun: Change) -> Change:
+        """Return the change that takes a beginning back, for which nothing was sent."""
+        before = begun.before
+        row = HistoryRow(INTENT, state_of(before), run=self._run, outcome=NOT_SENT)
+        return stamped(Change(Write.OUTCOME, begun.key, begun.after, before, row))
 
     def left(self, written: Change, task: Task) -> Task:
         """Return a task whose attempt has ended, as it begins again."""

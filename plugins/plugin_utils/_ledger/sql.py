@@ -88,8 +88,8 @@ LAST_BEGUN = (
     f"SELECT number, revision FROM {HISTORY} WHERE outcome = '' ORDER BY number DESC LIMIT 1"
 )
 HAS_ROW = f"SELECT 1 FROM {HISTORY} WHERE number = ? AND revision = ?"
-# A beginning that was written back has another number; or only its end was.
-HAS_BEGUN = f"SELECT 1 FROM {HISTORY} WHERE revision = ? OR began = ? LIMIT 1"
+# A row that a report has given back has another number.
+HAS_REVISION = f"SELECT 1 FROM {HISTORY} WHERE revision = ? LIMIT 1"
 COUNTS = (
     f"SELECT resource, state, count(*), min(began_at) FROM {ENTRY} WHERE {{}}"
     f" AND NOT ({_RUNNING}) GROUP BY resource, state"
