@@ -1,12 +1,8 @@
-"""Ledgers in memory, which all actors share and a scheduler controls."""
+"""Ledgers in memory, which all actors share and a scheduler controls, and the notes of controllers."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterable
-from datetime import datetime, timezone
-from functools import cache
 from typing import NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -15,134 +11,138 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import Write
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.seen import Seen
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sql import (
+    Done,
     Row,
     Statement,
+)
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
+    SqliteDatabase,
 )
 from support.turns import World
 
 LOST, WRITTEN_AND_LOST, FULL = "lost", "written, the answer lost", "full"
-# Changes a statement of a write, or of a read (None): it makes a defect.
-Changed = Callable[[str, "Write | None"], str]
 
 
 class Found(NamedTuple):
     """An entry as the test sees it."""
 
+    name: str
     state: str
-    asset_id: str | None
+    asset_id: str
     is_running: bool
 
 
 class Place:
-    """Where a ledger may be: an empty database at first."""
+    """Where a ledger may be: an empty database at first; `offset`: of its clock, in seconds."""
+
+    offset = 0
 
     def __init__(self, world: World, name: str) -> None:
         self.name = name
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.connection.create_function("virtual_now", 0, lambda: world.now)
-        self.exists = False
-
-    def state(self) -> str:
-        """Return the state of the ledger, '' if there is none."""
-        if not self.exists:
-            return ""
-        return self.rows(f"SELECT state FROM {sql.LEDGER}")[0][0]
+        self.connection.create_function("virtual_now", 0, lambda: int(world.now) + self.offset)
 
     def rows(self, statement: str, *values: str) -> list[Row]:
         """Return what is there now; for the test, not for an actor."""
-        return self.connection.execute(_sqlite(statement), values).fetchall()
+        return self.connection.execute(
+            statement.replace(":now", "virtual_now()"), values
+        ).fetchall()
+
+    def exists(self) -> bool:
+        """Return whether there is a ledger."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", sql.LEDGER))
+
+    def header(self, column: str) -> str:
+        """Return a value about the ledger, '' if there is none."""
+        return self.rows(f"SELECT {column} FROM {sql.LEDGER}")[0][0] if self.exists() else ""
+
+    def entries(self) -> list[Found]:
+        """Return all entries."""
+        if not self.exists():
+            return []
+        columns = "name, state, id, state = 'intent' AND :now - lease_from < lease_seconds"
+        return [Found(*row) for row in self.rows(f"SELECT {columns} FROM {sql.ENTRY}")]
 
     def entry(self, name: str) -> Found | None:
         """Return an entry, None if there is none."""
-        if not self.exists:
-            return None
-        for _key, _name, state, _sent, asset, *_more, until in self.rows(
-            sql.ENTRIES.format("name = ?"), name
-        ):
-            return Found(state, json.loads(asset).get("id"), until > 0)
-        return None
+        return next((entry for entry in self.entries() if entry.name == name), None)
+
+    def copy(self) -> sqlite3.Connection:
+        """Return a backup."""
+        backup = sqlite3.connect(":memory:", check_same_thread=False)
+        self.connection.backup(backup)
+        return backup
+
+    def put_back(self, backup: sqlite3.Connection) -> None:
+        """Replace everything by a backup."""
+        backup.backup(self.connection)
+        backup.close()
+
+    def remove(self) -> None:
+        """Remove the ledger."""
+        for table in sql.TABLES:
+            self.connection.execute(f"DROP TABLE {table}")
 
 
-class Connection:
-    """The database of a ledger for one actor, by statements that it may change.
+class Database(SqliteDatabase):
+    """The database of a ledger for one actor; others go on before each call, and after a write."""
 
-    Others go on before each call; whoever goes on after its answer does so before the next call.
-    """
-
-    continue_numbers = ""
+    now = "virtual_now()"
 
     def __init__(
-        self, world: World, place: Place, tried_for: float, changed: Changed | None = None
+        self, world: World, place: Place, tried_for: float, loses: Write | None = None
     ) -> None:
-        """`tried_for`: 0 as of SQLite, where no answer is lost, else as of PostgreSQL."""
+        """`tried_for`: seconds for which a call whose answer was lost is tried again; `loses`: the
+        answer to the first write of this kind.
+        """
         self.where = self.shown = place.name
         self.tried_for = tried_for
-        self.world = world
-        self._place = place
-        self._changed = changed
+        self.world, self.place = world, place
+        self._connection, self._identity = place.connection, None
+        self._loses = loses
 
     def has_tables(self) -> bool:
-        return self._place.exists
+        return self.place.exists()
 
-    def create(self, statements: Iterable[Statement]) -> None:
-        self.write(statements, Write.OUTCOME)
-        self._place.exists = True
+    def create(self, statements: list[Statement]) -> None:
+        self.execute(statements, Write.BEGIN)  # refused by a table that is there
 
-    def read(self, statements: Iterable[Statement]) -> list[list[Row]]:
-        self.world.point("a read")
-        execute = self._place.connection.execute
-        return [
-            execute(self._statement(statement, None), values).fetchall()
-            for statement, values in statements
-        ]
-
-    def write(self, statements: Iterable[Statement], kind: Write) -> list[int]:
-        fates = [FULL, LOST, WRITTEN_AND_LOST] if self.tried_for else [FULL]
-        fate = self.world.point(f"a write ({kind.name.lower()})", fates)
-        if fate and self.world.running:
-            self.world.running.has_lost_a_write = True
+    def execute(self, statements: list[Statement], kind: Write | None = None) -> list[Done]:
+        if kind is None:
+            if self.world.point("a read", [LOST]):
+                raise LedgerAway(f"{self.where}: away")
+            return super().execute(statements)
+        fate = self.world.point(f"a write ({kind.name.lower()})", [LOST, WRITTEN_AND_LOST, FULL])
+        self.world.process.has_lost_a_write |= bool(fate)
         if fate == FULL:
             raise LedgerError(f"{self.where}: no space left")
         if fate == LOST:
             raise LedgerAway(f"{self.where}: away")
-        counts = self._written(list(statements), kind)
-        if fate == WRITTEN_AND_LOST:
-            raise LedgerAway(f"{self.where}: away")
-        return counts
-
-    def _written(self, statements: list[Statement], kind: Write) -> list[int]:
-        """Write what no other actor can come between; each write takes a second."""
-        connection = self._place.connection
         self.world.now += 1
-        connection.execute("BEGIN")
-        try:
-            counts = [
-                connection.execute(self._statement(statement, kind), values).rowcount
-                for statement, values in statements
-            ]
-            if kind is Write.EDIT and 0 in counts:
-                return counts
-            if self._place.exists:  # in virtual time
-                now = datetime.fromtimestamp(self.world.now, timezone.utc)
-                connection.execute(_OF_NOW, (now.strftime("%Y-%m-%dT%H:%M:%SZ"),))
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        return counts
-
-    def _statement(self, statement: str, kind: Write | None) -> str:
-        return _sqlite(self._changed(statement, kind) if self._changed else statement)
+        done = super().execute(statements, kind)
+        if fate == WRITTEN_AND_LOST or kind is self._loses:
+            self._loses = None
+            raise LedgerAway(f"{self.where}: away")
+        self.world.point("the answer to a write")
+        return done
 
     def close(self) -> None:
         """Do nothing: the database is shared."""
 
 
-_OF_NOW = f"UPDATE {sql.ENTRY} SET changed_at = ? WHERE changed_at > '2000'"
+class Notes(Seen):
+    """The notes of a controller, in memory; others go on before each is written."""
 
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._texts: dict[str, str] = {}
 
-@cache
-def _sqlite(statement: str) -> str:
-    number = "INTEGER PRIMARY KEY AUTOINCREMENT"
-    return statement.replace(":now", "virtual_now()").replace(":number", number)
+    def _read(self, name: str) -> str:
+        return self._texts.get(name, "")
+
+    def _write(self, name: str, text: str) -> None:
+        if text != self._texts.get(name):
+            self._world.point("a note")
+            self._texts[name] = text

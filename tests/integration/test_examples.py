@@ -1,4 +1,6 @@
-"""Every example of the modules' EXAMPLES runs, unchanged, where the emulator has the operation."""
+"""Every example of the modules' EXAMPLES runs, unchanged but for a directory outside of the tests, where
+the emulator has the operation.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +10,18 @@ from pathlib import Path
 import pytest
 import yaml
 from support import NOT_EMULATED
+from support.ledgers import create
 from support.running import Ansible, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = (ROOT / "plugins/modules").glob("[a-z]*.py")
 MODULES = sorted({path.stem for path in FILES} - NOT_EMULATED)
-# The machine that the examples of ledger_entry correct.
-REMEMBERED = {
-    "name": "web01",
-    "resource": "compute_virtual_machine",
-    "asset": {"id": "vm-1", "name": "web01"},
-}
 
 
 def play(host: str, tasks: str) -> str:
-    """A play with tasks given as text, and a ledger of its own."""
-    head = [
-        {
-            "hosts": host,
-            "gather_facts": False,
-            "environment": {"INFRASTRUCTURE_SERVICES_LEDGER": f"{{{{ playbook_dir }}}}/{host}.db"},
-        }
-    ]
+    """A play with tasks given as text, and the ledger beside it."""
+    ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": "{{ playbook_dir }}/fleet.db"}
+    head = [{"hosts": host, "gather_facts": False, "environment": ledger}]
     return f"{yaml.safe_dump(head)}  tasks:\n" + "".join(
         f"    {line}\n" for line in tasks.splitlines()
     )
@@ -37,7 +29,7 @@ def play(host: str, tasks: str) -> str:
 
 @pytest.fixture(scope="module")
 def ran(collections, running_service, tmp_path_factory) -> Run:
-    """The examples of each module on a host of its name."""
+    """The examples of each module, on a host and in a directory of its name."""
     running_service.reset()
     running_service.settings(unknown_id="create")
     inventory = {"all": {"hosts": {name: {} for name in MODULES}}}
@@ -51,12 +43,15 @@ def ran(collections, running_service, tmp_path_factory) -> Run:
         for name, entry in json.loads(documented[documented.index("{") :]).items()
     }
     assert all(f"{name}:" in text for name, text in examples.items())
-    plays = [
-        play("ledger_entry", f"- infrastructure.services.ledger_entry: {json.dumps(REMEMBERED)}"),
-        *(play(module, examples[name]) for module, name in zip(MODULES, names)),
-    ]
-    home = tmp_path_factory.mktemp("home")  # of ~/fleet.db
-    return ansible.playbook("".join(plays), HOME=str(home))
+    outside = tmp_path_factory.mktemp("outside")
+    for module, name in zip(MODULES, names):
+        directory = ansible.directory / module
+        directory.mkdir()
+        tasks = examples[name].replace("/srv/fleet", str(outside))
+        (directory / "play.yml").write_text(play(module, tasks), encoding="utf-8")
+        if module != "ledger_create":
+            create(str(directory / "fleet.db"), running_service.url)
+    return ansible.command("ansible-playbook", *(f"{module}/play.yml" for module in MODULES))
 
 
 @pytest.mark.parametrize("host", MODULES)

@@ -11,6 +11,7 @@ import json
 import re
 
 import pytest
+from support.ledgers import create
 from support.running import Ansible, Run
 
 MACHINES = [
@@ -26,6 +27,7 @@ FLEET = {
 ABSENT = object()
 NOTHING = {"fleet_virtual_machines": [], "fleet_application_roles": []}
 FIRST = {"fleet_virtual_machines": MACHINES[:1], "fleet_application_roles": []}
+OTHER = [{"name": "web01", "attributes": {"cpu": 16}}, {"name": "web03"}]
 WITH_ID = [{"name": "old", "id": "vm-7"}, {"name": "new"}]
 # Name of the case, up to a hyphen that of its ledger: (keywords of the play, variables of the
 # role). Those that meet faults come first.
@@ -37,6 +39,7 @@ CASES = {
     "skip-again": ({}, {"fleet_in_doubt": "skip"}),
     "first": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
     "first-again": ({}, {"fleet_application_role_defaults": {"service": "cassandra"}}),
+    "first-other": ({}, {"fleet_virtual_machines": OTHER, "fleet_application_roles": []}),
     "unreachable": ({"hosts": "fleet"}, {"fleet_ledger": "{{ playbook_dir }}/fleet.db"}),
     "ids": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
     "ids-again": ({}, {"fleet_virtual_machines": WITH_ID, "fleet_application_roles": []}),
@@ -141,6 +144,8 @@ def told(collections, running_service, tmp_path_factory) -> Told:
         kind="drop", when="after", operation="create_virtual_machine", skip=1, count=2
     )
     ansible = Ansible(directory, collections, running_service.url, "local", HOSTS)
+    for name in {"fleet", *(case.partition("-")[0] for case in CASES)}:
+        create(f"{directory}/{name}.db", running_service.url)
     runs = [
         ansible.playbook(
             [play(case, *how) for case, how in cases.items()],
@@ -170,6 +175,13 @@ def test_machines_and_roles_are_sent_once_with_their_shared_defaults(told):
     assert "application roles: 1 updated, " in said
     assert told.bodies("first-again") == []
     assert "virtual machines: 2 unchanged, " in told.said("first-again")
+
+
+def test_a_machine_of_another_team_with_the_same_name_fails_alone(told):
+    msg = told.result("first-other")["msg"]
+    assert msg.startswith("1 of 2 virtual machines failed (1 differs): web01.")
+    assert "virtual machines: 1 created, 1 differs, " in told.said("first-other")
+    assert told.names("first-other") == ["web03"]
 
 
 def test_everything_is_attempted_and_failures_are_named_at_the_end(told):
@@ -222,6 +234,12 @@ def test_an_empty_fleet_is_valid_and_says_that_it_is_empty(told):
     assert told.bodies("empty-lists") == []
 
 
+@pytest.fixture
+def ledger(ansible, service) -> None:
+    """The ledger of `of_fleet`."""
+    create(f"{ansible.directory}/fleet.db", service.url)
+
+
 def of_fleet(machines: list[dict], **variables: object) -> dict:
     return {
         "hosts": "localhost",
@@ -255,6 +273,7 @@ def going_on(play: dict) -> dict:
 
 
 @pytest.mark.matrix
+@pytest.mark.usefixtures("ledger")
 def test_five_of_a_fleet_are_tried_first(ansible, service):
     """The others are left out, in the plan and at the end, and are not taken for removed ones."""
     machines = [{"name": f"vm{number:02}"} for number in range(12)]
@@ -300,7 +319,6 @@ def test_what_is_refused_is_refused_before_anything_is_sent(ansible, service):
     assert [said in msg for msg, (_given, said) in zip(failed, REFUSED)] == [True] * len(REFUSED)
     assert "changed=0 " in run.output
     assert service.conversation() == []
-    assert not (ansible.directory / "fleet.db").exists()
 
 
 LOST = {"fleet_ledger": "{{ playbook_dir }}/lost.db"}
@@ -310,10 +328,7 @@ NAMED = {  # By what a message names: the variables of the role.
         "fleet_virtual_machines": [{"name": "a"}] * 2
     },
     "fleet_report:": {"fleet_report": "/nonexistent/fleet.json"},
-    "set fleet_ledger_create to true": {
-        "fleet_ledger_create": False,
-        "fleet_ledger": "{{ playbook_dir }}/none.db",
-    },
+    "fleet_ledger: there is no ledger at": {"fleet_ledger": "{{ playbook_dir }}/none.db"},
     "(fleet_max_unknown: 1)": {
         **LOST,
         "fleet_virtual_machines": [{"name": "lost"}, {"name": "other"}],
@@ -329,14 +344,15 @@ NAMED = {  # By what a message names: the variables of the role.
         "fleet_concurrency": 1,
     },
     "(in the role fleet_on_difference)": {
-        "fleet_on_difference": "fail",
         "fleet_virtual_machines": [{"name": "made", "attributes": {"cpu": 8}}],
     },
 }
 
 
 @pytest.mark.matrix
+@pytest.mark.usefixtures("ledger")
 def test_messages_name_the_variables_of_the_role(ansible, service):
+    create(f"{ansible.directory}/lost.db", service.url)
     service.fault(kind="drop", when="after", operation="create_virtual_machine", skip=1)
     service.fault(kind="status", status=403, operation="create_virtual_machine", skip=1)
     first = of_fleet([{"name": "made", "attributes": {"cpu": 4}}])

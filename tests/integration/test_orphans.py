@@ -1,5 +1,5 @@
-"""When ansible-playbook is killed, a task that was still waiting does not start its module; that it
-waits is said on the screen.
+"""When ansible-playbook is killed, a task that was still waiting sends nothing; that it waits is said on
+the screen.
 """
 
 from __future__ import annotations
@@ -63,14 +63,10 @@ def test_a_slow_shell_is_followed_by_no_module(collections, tmp_path, module):
         assert not service.sent
 
 
-def test_the_lease_of_another_run_is_followed_by_no_module(collections, tmp_path):
+def test_the_lease_of_another_run_is_followed_by_no_request(collections, tmp_path):
     location = str(tmp_path / "ledger.db")
     key = Key("cassandra_application_role", "r")
-    task = {
-        ROLE: {"id": "r", "name": "n", "ledger": location},
-        "become": True,
-        "become_method": "myself",
-    }
+    task = {ROLE: {"id": "r", "name": "n", "ledger": location}}
     with (
         running(lambda sent: answer(200, {"id": "r"})) as service,
         opened(location, service.url) as ledger,

@@ -9,27 +9,18 @@ from itertools import product
 
 import pytest
 from story.commands import Terminal
+from support.ledgers import SERVICE, create
 from support.running import Ansible
 from support.wire import answer, running
 
 VM = "infrastructure.services.compute_virtual_machine"
 PREFIX = "INFRASTRUCTURE_SERVICES_"
-# As with sudo, the other user gets no variable of this one.
-SUDO = """#!/bin/sh
-while [ "$1" != /bin/sh ]; do shift; done
-exec env -i PATH="$PATH" HOME="$HOME" "$@"
-"""
-PLACES = {"worker": {}, "become": {"become": True}}
-AS_ROOT = {"ANSIBLE_BECOME_ALLOW_SAME_USER": "true", "ANSIBLE_PIPELINING": "true"}
+PLACES = {"worker": {"become": True}, "target": {"vars": {"ansible_connection": "process"}}}
 
 
 @pytest.fixture
 def ansible(collections, tmp_path) -> Ansible:
-    sudo = tmp_path / "sudo"
-    sudo.write_text(SUDO, encoding="utf-8")
-    sudo.chmod(0o755)
-    hosts = {"all": {"hosts": {"localhost": {"ansible_become_exe": str(sudo)}}}}
-    return Ansible(tmp_path, collections, "https://127.0.0.1:9", "local", hosts)
+    return Ansible(tmp_path, collections, "https://127.0.0.1:9", "local")
 
 
 def test_how_many_requests_a_list_sends_at_once_is_what_the_controller_says(ansible):
@@ -54,7 +45,7 @@ def test_how_many_requests_a_list_sends_at_once_is_what_the_controller_says(ansi
             for place, keywords in PLACES.items()
         ]
         concurrency = {f"{PREFIX}CONCURRENCY": "1"}
-        ansible.tasks(tasks, **AS_ROOT, **concurrency).ok()
+        ansible.tasks(tasks, **concurrency).ok()
         for place in PLACES:
             assert len(service.sent_by(place)) == 9
         assert most == dict.fromkeys(PLACES, 1)
@@ -85,7 +76,7 @@ def test_a_relative_path_is_below_the_working_directory(ansible):
     ]
     (ansible.directory / "plays/play.json").write_text(json.dumps(plays))
     variables = {f"{PREFIX}CA_PATH": "x.pem", "PWD": "/nowhere"}
-    run = ansible.command("ansible-playbook", "plays/play.json", **variables, **AS_ROOT)
+    run = ansible.command("ansible-playbook", "plays/play.json", **variables)
     here = ansible.directory
     expected = {
         "option": here / "x.pem",
@@ -100,7 +91,7 @@ def test_a_relative_path_is_below_the_working_directory(ansible):
 
 def test_the_file_of_a_playbook_is_below_the_working_directory(tmp_path):
     """By the actions that the playbooks call."""
-    terminal, ledger = Terminal(tmp_path, "https://service.example"), str(tmp_path / "ledger.db")
+    terminal, ledger = Terminal(tmp_path, SERVICE), create(str(tmp_path / "ledger.db"))
     terminal.edit(ledger, "vm", asset={"id": "i", "name": "vm"})
     written = terminal.run("ledger_info", {"ledger": ledger, "file": "machines.csv"})
     assert not written.result.get("failed"), written.said

@@ -51,15 +51,8 @@ class Row(NamedTuple):
     keywords: dict
 
 
-LEDGER = "{{ playbook_dir ~ '/ledger.db' if inventory_hostname == 'ledger' else '' }}"
 ROWS = [
-    Row(
-        ("one", "ledger", "mux"),
-        VM,
-        {"name": "vm{{ item }}", "ledger": LEDGER},
-        2,
-        {"loop": [1, 2]},
-    ),
+    Row(("one", "mux"), VM, {"name": "vm{{ item }}"}, 2, {"loop": [1, 2]}),
     Row(("list",), f"{VM}s", {"virtual_machines": [{"name": "vm"}]}, 1, {}),
     Row(("update",), ROLE, {"id": "role", "name": "role"}, 2, {}),
     Row(("job",), VM, {"name": "vm"}, 0, {"async": 30, "poll": 1}),
@@ -76,7 +69,6 @@ STEADY = {
     "single": (VM, {"name": "vm"}, {}),
     "loop": (VM, {"name": "vm{{ item }}"}, {"loop": [1, 2]}),
     "list-of-one": (f"{VM}s", {"virtual_machines": [{"name": "vm"}]}, {}),
-    "with-ledger": (VM, {"name": "vm", "ledger": "{{ playbook_dir }}/steady.db"}, {}),
     "async": (VM, {"name": "vm"}, {"async": 60, "poll": 1}),
     # A file that only the target has is named there; the task says that it cannot be read.
     "path": (VM, {"name": "vm"}, {"ignore_errors": True}),

@@ -40,7 +40,7 @@ def shard(ansible, directory: Path, names: list[str], ledger: str) -> subprocess
 
 @pytest.mark.matrix
 def test_shards_of_a_fleet_create_no_machine_twice(ansible, service, postgres, tmp_path):
-    """A third of the hosts is in both shards; one that lost a machine to the other says so."""
+    """A third of the hosts is in both shards."""
     hosts = [f"web{number:02}" for number in range(24)]
     parts = {"one": hosts[:16], "two": hosts[8:]}
     for _run in range(2):
@@ -49,10 +49,6 @@ def test_shards_of_a_fleet_create_no_machine_twice(ansible, service, postgres, t
         }
         for name, process in running.items():
             said, _errors = process.communicate(timeout=120)
-            if process.returncode == 0:
-                assert "failed=0" in said
-                del parts[name]
-            else:
-                assert "began to work on it" in said, said
+            assert process.returncode == 0, said
+            assert "failed=0" in said
         assert created(service) == hosts
-    assert not parts

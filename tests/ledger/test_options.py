@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.ledgers import create as create_ledger
 
 CREATE = "infrastructure.services.compute_virtual_machine"
 VARIABLE = "INFRASTRUCTURE_SERVICES_LEDGER"
 SECRET = "hunter2"
 UNREACHABLE = (
-    f"postgresql://me:{SECRET}%21@127.0.0.1:1/db",
-    f"postgresql://127.0.0.1:1/db?password={SECRET}%21",
+    f"postgresql://me:{SECRET}%21@127.0.0.1:1/db?schema=s",
+    f"postgresql://127.0.0.1:1/db?schema=s&password={SECRET}%21",
 )
 
 
@@ -25,7 +26,9 @@ def play(ansible, *tasks: dict, verbosity: str = "-v", **environment: str):
     return ansible.playbook(f"{text}\n", verbosity, **environment)
 
 
-def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansible, service):
+def test_the_ledger_of_the_environment_is_used_unless_the_option_is_none(ansible, service):
+    """An empty text, as of a template that found nothing, is no value."""
+    location = create_ledger(f"{ansible.directory}/ledger.db", service.url)
     info = {
         "name": "info",
         "infrastructure.services.ledger_info": {"ledger": None},
@@ -35,12 +38,13 @@ def test_the_ledger_of_the_environment_is_used_unless_the_option_is_empty(ansibl
         create("first"),
         create("again"),
         create("null", ledger=None),
-        create("none", ledger=""),
+        create("empty", ledger=""),
+        create("none", ledger="none"),
         info,
-        **{VARIABLE: f"{ansible.directory}/ledger.db"},
+        **{VARIABLE: location},
     ).ok()
-    changed = {name: run.result(name)["changed"] for name in ("first", "again", "null", "none")}
-    assert changed == {"first": True, "again": False, "null": False, "none": True}
+    names = ("first", "again", "null", "empty", "none")
+    assert [run.result(name)["changed"] for name in names] == [True, False, False, False, True]
     assert len(service.api.conversation) == 2
     assert [entry["name"] for entry in run.result("info")["entries"]] == ["web01"]
 
@@ -55,5 +59,6 @@ def test_the_password_of_a_ledger_is_not_shown(ansible, service, option, environ
         **{VARIABLE: environment},
     )
     for name in ("option", "environment"):
-        assert run.result(name)["msg"].startswith("ledger: postgresql://127.0.0.1:1/db: ")
+        msg = run.result(name)["msg"]
+        assert msg.startswith("ledger: postgresql://127.0.0.1:1/db?schema=s: ")
     assert (SECRET in run.output, [*service.api.conversation]) == (False, [])

@@ -186,8 +186,9 @@ def test_the_url_of_the_service_changes_while_no_request_may_be_in_flight(at):
         set_base_url(late, "https://new.example.com", check_mode=False)
     finished(ledger, intent)
     assert set_base_url(at(100, ""), "https://new.example.com", check_mode=False)["changed"]
+    assert begun(ledger, entry_of(at(100, ""), KEY)) is None  # it was opened for the old URL
     with pytest.raises(LedgerError, match=r"belongs to the service https://new\.example\.com"):
-        begun(ledger, entry_of(at(100, ""), KEY))  # it was opened for the old URL
+        ledger.refresh()
     assert entry_of(at(100, "https://new.example.com"), KEY).state == "done"
 
 
@@ -219,9 +220,10 @@ def test_a_task_that_looked_before_the_move_begins_nothing(at, target):
     finished(ledger, begun(ledger))
     removed(ledger)
     moved(at, target)
-    for look in (begun, lambda _ledger: at(100)):
+    assert begun(ledger) is None
+    for look in (ledger.refresh, lambda: at(100)):
         with pytest.raises(LedgerError, match=r"was moved to .*target\.db, which is the ledger"):
-            look(ledger)
+            look()
 
 
 def test_an_outcome_that_comes_after_a_move_is_not_written_to_the_closed_ledger(at, target):

@@ -2,8 +2,8 @@
 item is reported.
 
 The grace period is 10 s and its end is awaited here only where a process ends with it; what becomes
-of an item that outlasts it is tested on the function
-(tests/unit/plugins/module_utils/_list/test_threads.py).
+of an item that outlasts it is tested in virtual time
+(tests/unit/plugins/module_utils/_task/test_loop.py).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._list import threads
+from ansible_collections.infrastructure.services.plugins.module_utils._task import loop
 from many.conftest import REPORTING, report_in, run_here
-from support.ledgers import states
+from support.ledgers import create, states
 from support.waiting import children, gone, until
 
 COUNT = 600
@@ -67,7 +67,7 @@ def test_an_interrupted_list_loses_nothing_that_was_sent(start, service, tmp_pat
     """All that was in flight is recorded, but for an answer that takes longer than the grace
     period.
     """
-    ledger = str(tmp_path / "l.db")
+    ledger = create(str(tmp_path / "l.db"), service.url)
     service.seconds, service.held = 0.3, {"vm2"}
     reports = end != "Ctrl-C"
     run = start(
@@ -125,7 +125,7 @@ def test_the_next_list_does_not_share_the_ledger_of_one_that_was_cut_off(
     """Answers that come after the first list has ended are recorded while the second one records
     its own.
     """
-    monkeypatch.setattr(threads, "GRACE", 0.5)
+    monkeypatch.setattr(loop, "GRACE", 0.5)
     ledger = str(tmp_path / "l.db")
     first, second = ([f"{word}{number}" for number in range(200)] for word in "ab")
     service.held, service.seconds = set(first[40:]), 0.02  # by then 16 are sent at once
@@ -144,7 +144,7 @@ def test_the_next_list_does_not_share_the_ledger_of_one_that_was_cut_off(
 
 def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, monkeypatch):
     """No intent is recorded before there is a token."""
-    monkeypatch.setattr(threads, "GRACE", 0.5)
+    monkeypatch.setattr(loop, "GRACE", 0.5)
     ledger = str(tmp_path / "l.db")
     asked = time.monotonic() + 1
 
@@ -172,7 +172,7 @@ ON_A_TARGET = """if True:
     import conftest
     from ansible_collections.infrastructure.services.plugins.module_utils._task.specs import VIRTUAL_MACHINES
     from support.front import run_plural
-    options = dict(base_url=sys.argv[2], access_token="token-of-the-tests", concurrency=4,
+    options = dict(base_url=sys.argv[2], access_token="token-of-the-tests", ledger="none", concurrency=4,
                    virtual_machines=[{"name": f"vm{number}"} for number in range(200)])
     print(run_plural(VIRTUAL_MACHINES, options)["msg"], file=sys.stderr)"""
 

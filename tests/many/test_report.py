@@ -9,15 +9,17 @@ from collections import Counter
 
 import pytest
 from many.conftest import PLAY, REPORTING, TOKEN, report_in
+from support.ledgers import create
 
 COUNT = 400
 
 
 @pytest.fixture
-def run(start, tmp_path):
+def run(start, service, tmp_path):
     """Start a run that writes a report, with a ledger."""
     assert REPORTING != PLAY
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(tmp_path / "l.db")}
+    ledger = create(str(tmp_path / "l.db"), service.url)
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
     return lambda count: start(
         count, REPORTING, environment=environment, report=str(tmp_path / "fleet.json")
     )
@@ -59,16 +61,14 @@ def test_a_file_that_cannot_be_a_report_is_refused_before_anything_is_made(
     mine, pipe, nowhere = (tmp_path / name for name in ("vars.json", "p.json", "none/fleet.json"))
     mine.write_text("mine: true", encoding="utf-8")
     os.mkfifo(pipe)  # other kinds of files are in the unit tests
-    reports, ledger = [str(path) for path in (mine, pipe, nowhere)], tmp_path / "l.db"
-    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": str(ledger)}
-    running = start(4, REFUSED, environment=environment, reports=reports)
+    reports = [str(path) for path in (mine, pipe, nowhere)]
+    running = start(4, REFUSED, reports=reports)
     running.end()
     for each in running.result["results"]:
         assert each["msg"].startswith("report: ")
         assert "Nothing was sent" in each["msg"]
         assert each["outcome"] == "not_sent"
     assert mine.read_text(encoding="utf-8") == "mine: true"
-    assert not ledger.exists()
     assert service.created == Counter()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from story.commands import Ended, Terminal
+from support.ledgers import create
 from support.wire import Wire, answer, running
 
 from .files import json_files
@@ -103,7 +104,8 @@ def plans_in(content: bytes, name: str) -> Iterator[object]:
 @QUICK_AND_LONG
 def test_any_file_is_a_plan_or_refused(terminal, service, how):
     names, file = ["web01", "web02"], terminal.directory / "p.plan.json"
-    ledger, report = (str(terminal.directory / name) for name in ("fleet.db", "p.json"))
+    ledger = create(str(terminal.directory / "fleet.db"), service.url)
+    report = str(terminal.directory / "p.json")
     terminal.send_list(["web03"], ledger)
     terminal.send_list(names, ledger, check_mode=True, report=report)
     whole = json.loads(file.read_bytes())
@@ -133,8 +135,8 @@ def inner_list(content: bytes) -> bytes:
 
 
 @QUICK_AND_LONG
-def test_any_file_of_entries_is_used_or_refused(terminal, how):
-    ledger = str(terminal.directory / "entries.db")
+def test_any_file_of_entries_is_used_or_refused(terminal, service, how):
+    ledger = create(str(terminal.directory / "entries.db"), service.url)
     ends: list[bool] = []
 
     @settings(how)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from faults.behaviors import whole
+from support.ledgers import create
 from support.service import Peer, Service
 
 from .conftest import BECOME
@@ -165,7 +166,7 @@ def test_an_answer_without_braces_is_no_expression_in_an_inventory_either(ansibl
     call = f"lookup('pipe', 'touch {trace}; echo yes')"
     asset = {"id": "1", "name": "web01", "attributes": {"ip": "192.0.2.1", "status": call}}
     entries = [{"resource": "compute_virtual_machine", "name": "web01", "asset": asset}]
-    common = {"base_url": "http://127.0.0.1:1", "ledger": str(tmp_path / "fleet.db")}
+    common = {"ledger": create(str(tmp_path / "fleet.db"))}
     ansible(
         "ansible-playbook",
         tasks=[{"infrastructure.services.ledger_entry": {**common, "entries": entries}}],

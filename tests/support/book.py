@@ -41,6 +41,7 @@ class Book:
     blocks: float = 0.0
     loses: float = 0.0  # the part of such writes that takes effect
     refuses: str = ""  # a kind of write
+    goes_back: float = math.inf  # when
     entries: dict[Key, Entry] = field(default_factory=dict)
     leases: dict[Key, float] = field(default_factory=dict)  # until when
     rows: dict[int, HistoryRow] = field(default_factory=dict)  # by revision
@@ -70,11 +71,14 @@ class Book:
     def start_leases(self) -> None:
         """No lease begins in the future."""
 
-    def gone_back(self) -> str:
-        """It never goes back."""
-        return ""
+    @property
+    def has_gone_back(self) -> bool:
+        """Whether it lacks a row that it has had."""
+        return self.time.now >= self.goes_back
 
-    require_not_back = start_leases
+    def gone_back(self) -> str:
+        """Return why nothing may be sent."""
+        return "it has gone back in time" if self.has_gone_back else ""
 
     def history(self, keys) -> dict[Key, list[HistoryRow]]:
         """Return no row."""

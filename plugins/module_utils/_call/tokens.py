@@ -75,25 +75,29 @@ class Tokens:
         self._asked_at = time.time()
         self._attempts: list[AttemptResult[Token]] = []
         self._is_fetching = False  # whether this process has the lock
-        self._due = 0.0  # when the next attempt is made, by the clock of the loop
+        # When to make an attempt or to look at the others, by the clock of the loop; inf: an
+        # attempt is in flight.
+        self._due = 0.0
         self._own: dict[str, Any] = {}  # as the memory has it, unless that has no room
 
     def is_ready(self, now: float, start: Callable[[], None]) -> bool:
         """Return whether there is a token; start to fetch one, unless somebody does."""
         if not self._settings.credentials:
             return True
+        if now < self._due:
+            return False
         if not self._is_fetching:
             if self._look():
                 return bool(self.value)
+            self._due = now + _LOOK
             if not self._memory.try_lock(self._name):
                 return False
             self._is_fetching = True
             if self._look():  # another process has just fetched it
                 self._end()
                 return bool(self.value)
-        if now >= self._due:
-            self._due = math.inf
-            start()
+        self._due = math.inf
+        start()
         return False
 
     def _look(self) -> bool:
@@ -108,8 +112,8 @@ class Tokens:
         return bool(self.value or self.error)
 
     def seconds_left(self, now: float) -> float:
-        """Return the seconds until an attempt is due, or until it is worth a look at the others."""
-        return max(0.0, self._due - now) if self._is_fetching else _LOOK
+        """Return the seconds until an attempt or a look at the others is due."""
+        return max(0.0, self._due - now)
 
     def fetch(self) -> AttemptResult[Token]:
         """Make one attempt, in a thread of its own."""

@@ -31,6 +31,7 @@ def checked_url(option: str, url: str, allow_http: bool, query: bool = False) ->
     try:
         parts = urlsplit(url)
         port = parts.port
+        canonical_url(url)  # an address between brackets has to be one
     except ValueError:
         raise InvalidInput(option, "is not a URL: its host or port is malformed") from None
     is_absolute = parts.scheme in PORTS and _HOST_AND_PORT.fullmatch(parts.netloc) and port != 0

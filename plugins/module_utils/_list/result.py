@@ -11,7 +11,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Iterable
 
-from .._errors import ACCEPTED, NOT_SENT, OUTCOMES, REJECTED, UNKNOWN, Message, listing, quantity
+from .._errors import (
+    ACCEPTED,
+    NOT_SENT,
+    OUTCOMES,
+    REJECTED,
+    UNKNOWN,
+    Message,
+    listing,
+    quantity,
+    sentence,
+)
 from .._result import Json, Result
 from .._secrets import printable
 from .._task.specs import ModuleSpec
@@ -114,12 +124,14 @@ class ListResult:
 
     def _msg(self, items: tuple[Result, ...], counts: dict[str, int], next_step: str) -> str:
         """Return the failures, the items that were not started, and the next step."""
-        parts = [self.failure] if self.failure else []
+        parts = [sentence(self.failure)] if self.failure else []
         failed = [item for item in items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {len(items):,} {self.spec.sent.resource.noun}s failed"
             found = Counter(_EFFECTS[item.outcome] for item in failed)
             effects = ", ".join(f"{found[it]:,} {it}" for it in _EFFECTS.values() if found[it])
+            if not self.spec.sent.creates:  # an update is never in doubt
+                effects = effects.replace(_EFFECTS[UNKNOWN], UNKNOWN)
             names = listing([printable(str(item.item)) for item in failed])
             parts.append(f"{of_all} ({effects}): {names}.")
         if counts["not_begun"]:

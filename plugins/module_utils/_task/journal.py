@@ -51,8 +51,11 @@ class NoLedger:
         """Return the result of a task whose outcome is written, with the next step after a doubt."""
         return result
 
-    def not_begun(self, task: Task, error: LedgerError) -> Result:
-        """Return the result of a task whose beginning could not be written."""
+    def not_begun(self, task: Task, known: Result, error: LedgerError) -> Result:
+        """Return the result of a task whose beginning could not be written.
+
+        `known`: of its attempts so far.
+        """
         raise error
 
     def not_recorded(

@@ -29,10 +29,11 @@ from .._resources.planning import ADOPT
 from .._result import Result
 from .journal import NoLedger
 from .width import NEUTRAL, OVERLOADED, Dispatch, Width
-from .work import Answered, Work, feedback_of
+from .work import Answered, Work, feedback_of, unexpected
 
 GRACE = 10.0  # seconds for requests in flight after a reason to stop
 _POLL = 0.5  # seconds between two looks at reasons to stop
+_OVERTAKEN = "another task began to work on it"
 _PAUSE = 0.2  # seconds between two tries of a write while the ledger is away
 
 
@@ -45,6 +46,7 @@ class Job:
     due: float = 0.0  # when the next attempt may be made, by the clock of the loop
     change: Any = None  # of the ledger, to be written
     lease: Lease = NO_END
+    token: str = ""
     dispatch: Dispatch | None = None  # the place of the last attempt in the width
     cell: Cell | None = None  # of the attempt in flight
     lacked_room: bool = False  # whether the last attempt met overload
@@ -86,16 +88,15 @@ class Loop:
     def run(self) -> None:
         """Do all jobs. An error is a reason to stop: what is in flight still gets its outcome."""
         while self._is_going():
-            try:
-                self._take()
-                self._judge()
-                self._choose()
-                self._write()
-            except Exception as error:  # noqa: BLE001
-                self._stop(f"an unexpected {type(error).__name__} in this collection: {error}")
+            for step in (self._judge, self._end_waiting, self._choose, self._write, self._take):
+                try:
+                    step()
+                except Exception as error:  # noqa: BLE001
+                    self._stop(unexpected(error))
         for job in self._in_flight:
             self._leave(job)
-        self._give_up(LedgerError("it did not answer in time"))
+        kind = LedgerAway if self._away_since < math.inf else LedgerError
+        self._give_up(kind("it did not answer in time"))
         self.tokens.close()
 
     def _is_going(self) -> bool:
@@ -113,15 +114,16 @@ class Loop:
                     self.tokens.take(answer, self.clock(), bool(self.reason))
                 else:
                     self._answer(job, answer)
+                    self._in_flight.remove(job)  # not before: an error would lose it
 
     def _seconds(self) -> float:
         """Return for how long only an answer can change anything."""
         now = self.clock()
         if self._to_begin or self._to_record:
             return _PAUSE if self._away_since < math.inf else 0.0
-        if self.reason:
-            return _POLL
-        if not self.tokens.value:
+        if not self._in_flight and (self.reason or (not self._pending and not self._waiting)):
+            return 0.0
+        if not (self.reason or self.tokens.value):
             return min(_POLL, self.tokens.seconds_left(now))
         due = [job.due - now for job in self._waiting]
         due += [0.0] if self._pending and self._has_room() else []
@@ -130,10 +132,9 @@ class Loop:
 
     def _answer(self, job: Job, answer: Answered) -> None:
         """Take the answer to an attempt: a further one is made, or the job ends."""
-        feedback, retry_after = feedback_of(answer.attempt)
-        self._in_flight.remove(job)
-        self._release(job, feedback, retry_after)
+        job.cell = None
         job.attempts.append(answer.attempt)
+        self._release(job, *feedback_of(answer.attempt))
         is_refused = answer.attempt.event is Event.UNAUTHORIZED
         if is_refused:
             self.tokens.discard(answer.token)
@@ -149,7 +150,7 @@ class Loop:
         """Give back the place of a job in the width."""
         if job.dispatch:
             self.width.adapt(job.dispatch, feedback, self.clock(), retry_after)
-        job.cell, job.lacked_room = None, feedback == OVERLOADED
+        job.lacked_room = feedback == OVERLOADED
 
     def _end(self, job: Job, result: Result) -> None:
         """End a job: no further attempt is made."""
@@ -177,10 +178,13 @@ class Loop:
             self._waiting.append(job)
 
     def _judge(self) -> None:
-        """Look for a reason to stop: then what waits ends at once, what is in flight has its grace."""
+        """Look for a reason to stop."""
         self._stop(self.tokens.error)
         self._stop(self.width.stop_reason)
         self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
+
+    def _end_waiting(self) -> None:
+        """End what waits if there is a reason to stop; what is in flight has its grace."""
         if not self.reason:
             return
         for job in self._waiting:
@@ -225,18 +229,17 @@ class Loop:
                 job = self._pending.popleft()
             else:
                 break
-            job.dispatch = self.width.dispatch()
+            job.dispatch, job.token = self.width.dispatch(), self.tokens.value
             job.change = self.journal.beginning(job.work.task)
             self._to_begin.append(job)
 
     def _write(self) -> None:
         """Write outcomes and beginnings in one transaction, then start what has begun."""
         jobs = [*self._to_record, *self._to_begin][: self.journal.most]
-        changes = [job.change for job in jobs if job.change is not None]
-        effects: list[Lease | None] = []
+        if not jobs:
+            return
         try:
-            if changes:
-                effects = self.journal.write(changes)
+            effects = self._tried(jobs)
         except LedgerAway as error:
             self._away_since = min(self._away_since, self.clock())
             if self.clock() - self._away_since > self.journal.patience:
@@ -248,27 +251,29 @@ class Loop:
             self._give_up(error)
             return
         self._away_since = math.inf
-        written = iter(effects)
-        for job in jobs:
-            self._written(job, next(written) if job.change is not None else NO_END)
+        for job, effect in zip(jobs, effects):
+            self._written(job, effect)
+
+    def _tried(self, jobs: list[Job]) -> list[Lease | None]:
+        """Write the changes of jobs, once; raise LedgerError, also for an error of ours."""
+        try:
+            return self.journal.write([job.change for job in jobs])
+        except LedgerError:
+            raise
+        except Exception as error:
+            raise LedgerError(unexpected(error)) from error
 
     def _written(self, job: Job, effect: Lease | None) -> None:
         """Go on with a job whose change was written, or had no effect."""
         if job in self._to_record:
             self._to_record.remove(job)
-            if job.result:
-                had_effect = effect is not None
-                task = job.work.task
-                job.result = self.journal.finished(job.change, task, job.result, had_effect)
-            else:
-                job.work.task = self.journal.left(job.change, job.work.task)
-                self._waiting.append(job)
-            job.change = None
+            self._recorded(job, effect)
             return
         self._to_begin.remove(job)
         if effect is None:
-            job.change, job.is_overtaken = None, True
+            job.change = None
             self._release(job, NEUTRAL)
+            self._overtaken(job)
         elif job.work.task.plan.action == ADOPT:
             result, task = job.work.adopted(), job.work.task
             job.result = self.journal.finished(job.change, task, result, had_effect=True)
@@ -277,21 +282,42 @@ class Loop:
             job.lease = effect
             self._send(job)
 
+    def _recorded(self, job: Job, effect: Lease | None) -> None:
+        """Go on with a job whose outcome is written: it is done, or waits."""
+        change, task = job.change, job.work.task
+        job.change = None
+        if job.result:
+            job.result = self.journal.finished(change, task, job.result, effect is not None)
+        else:
+            job.work.task = self.journal.left(change, task)
+            self._waiting.append(job)
+
+    def _overtaken(self, job: Job) -> None:
+        """Leave a job to the next plan, unless an attempt may have had an effect."""
+        known = job.work.interrupted(job.attempts, NOT_SENT, _OVERTAKEN)
+        if known.outcome == UNKNOWN:
+            self._end(job, known)
+        job.is_overtaken = job.result is None
+
     def _send(self, job: Job) -> None:
         """Start the attempt of a job that has begun."""
-        job.cell = Cell()
-        given = job, self.tokens.value, job.cell, tuple(job.attempts)
+        cell = Cell()
         if not self.reason:
-            try:
-                self.start(self._attempt, *given)
-            except RuntimeError as error:
-                self._stop(f"no thread could be started: {error}")
+            self._start(self._attempt, job, job.token, cell, tuple(job.attempts))
         if self.reason:
             self._release(job, NEUTRAL)
             self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
-        else:
-            job.started = self.clock() if job.started is None else job.started
-            self._in_flight.append(job)
+            return
+        job.cell = cell
+        job.started = self.clock() if job.started is None else job.started
+        self._in_flight.append(job)
+
+    def _start(self, *given: Any) -> None:
+        """Start a thread; one that cannot be started is a reason to stop."""
+        try:
+            self.start(*given)
+        except RuntimeError as error:
+            self._stop(f"no thread could be started: {error}")
 
     def _attempt(
         self, job: Job, token: str, cell: Cell, earlier: tuple[AttemptResult[Any], ...]
@@ -305,17 +331,24 @@ class Loop:
 
     def _fetch(self) -> None:
         """Start to fetch a token, in a thread of its own."""
-        self.start(lambda: self.queue.put((None, self.tokens.fetch())))
+        self._start(lambda: self.queue.put((None, self.tokens.fetch())))
 
     def _give_up(self, error: LedgerError) -> None:
         """Begin nothing further after a write that failed; try each outcome alone, once."""
         if self._to_begin or self._to_record:
             self._stop(f"the ledger cannot be used ({error.problem})")
+        self._end_waiting()
         self._away_since = math.inf
         self._drop_beginnings(error)
-        is_away = isinstance(error, LedgerAway)
         for job in self._to_record:
-            is_away = not self._record_alone(job, error if is_away else None)
+            try:
+                if isinstance(error, LedgerAway):
+                    raise error
+                (effect,) = self._tried([job])
+                self._recorded(job, effect)
+            except LedgerError as problem:
+                error, result = problem, job.result or Result()
+                job.result = self.journal.not_recorded(job.change, job.work.task, result, error)
         self._to_record = []
 
     def _drop_beginnings(self, error: LedgerError) -> None:
@@ -323,28 +356,15 @@ class Loop:
         for job in self._to_begin:
             self._release(job, NEUTRAL)
             job.change = None
-            job.result = self.journal.not_begun(job.work.task, error)
+            known = job.work.interrupted(job.attempts, NOT_SENT, self.reason)
+            job.result = self.journal.not_begun(job.work.task, known, error)
             self.ended.append(job.result)
         self._to_begin = []
-
-    def _record_alone(self, job: Job, error: LedgerError | None) -> bool:
-        """Write one outcome, unless there is an error; return False if the ledger is away."""
-        task, journal = job.work.task, self.journal
-        result = job.result or job.work.interrupted(job.attempts, NOT_SENT, self.reason)
-        try:
-            if error is None:
-                (effect,) = journal.write([job.change])
-                job.result = journal.finished(job.change, task, result, effect is not None)
-                return True
-        except LedgerError as problem:
-            error = problem
-        job.result = journal.not_recorded(job.change, task, result, error or LedgerError(""))
-        return not isinstance(error, LedgerAway)
 
     def _leave(self, job: Job) -> None:
         """End a job whose attempt has not ended: nothing further is sent for it."""
         outcome = job.cell.abandon() if job.cell else NOT_SENT
-        result = job.work.interrupted(job.attempts, outcome, self.reason)
+        result = job.result or job.work.interrupted(job.attempts, outcome, self.reason)
         job.result = self.journal.left_behind(job.change, job.work.task, result)
         if outcome == NOT_SENT and job.change is not None:
             job.change = self.journal.outcome(job.change, job.work.task, result)

@@ -84,7 +84,7 @@ class Work:
         self, error: BaseException, cell: Cell, earlier: Sequence[AttemptResult[Any]]
     ) -> Answered:
         """Return what is known of an attempt in which our own code failed."""
-        why = f"an unexpected {type(error).__name__} in this collection"
+        why = unexpected(error)
         event = Event.UNCLEAR if cell.outcome == UNKNOWN else Event.UNSENT_HOPELESS
         last: AttemptResult[Any] = AttemptResult(event, why)
         return Answered(last, None, self.interrupted([*earlier, last], NOT_SENT, why), "")
@@ -106,8 +106,7 @@ class Work:
                 done = Result.of_error(error)
             return self._shown(done, len(attempts))
         except Exception as error:  # noqa: BLE001 (an answer must not end a task without its outcome)
-            why = f"an unexpected {type(error).__name__} in this collection"
-            return self.interrupted(attempts, NOT_SENT, why)
+            return self.interrupted(attempts, NOT_SENT, unexpected(error))
 
     def interrupted(self, attempts: Sequence[AttemptResult[Any]], outcome: str, why: str) -> Result:
         """Return the result of a task that ends without a further answer.
@@ -134,6 +133,11 @@ class Work:
                 warnings=(*unchecked, *result.warnings),
             )
         )
+
+
+def unexpected(error: BaseException) -> str:
+    """Return what users read of an error of our own."""
+    return f"an unexpected {type(error).__name__} in this collection"
 
 
 def feedback_of(attempt: AttemptResult[Any]) -> tuple[str, float | None]:

@@ -13,6 +13,7 @@ revisions of its beginnings; whatever contradicts the ledger is named and left.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Iterable, Mapping
 
 from ...module_utils._errors import NOT_SENT, InvalidInput, LedgerError, ServicesError
@@ -103,10 +104,11 @@ def edits_of_report(
     recorded, histories = _entries_to_edit(ledger, keys), ledger.history(keys)
     edits: list[Change] = []
     problems: dict[Key, str] = {}
+    times = Counter(keys)
     for key, row in zip(keys, rows):
         before, history = recorded.get(key), histories[key]
         try:
-            if keys.count(key) > 1:
+            if times[key] > 1:
                 raise InvalidInput("the report has it twice")
             if not row["began"]:
                 raise InvalidInput("the report does not say when it began: record it by its id")
@@ -293,8 +295,7 @@ def _require_as_seen(before: Entry | None, changed_at: str | None) -> None:
         raise InvalidInput(
             "changed_at",
             f"this is about the entry of {changed_at}, which has changed since, or is gone. Look at"
-            " the ledger again, or leave out changed_at (in CSV the column since) if this is to"
-            " apply whatever happened since",
+            " the ledger and at the service again, then correct this entry or take it out",
         )
 
 

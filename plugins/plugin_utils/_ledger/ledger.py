@@ -203,6 +203,12 @@ class Ledger:
             found[Key(*row[:2])].append(HistoryRow(*row[2:]))
         return found
 
+    def last_rows(self, key: Key) -> list[HistoryRow]:
+        """Return the history of an asset, oldest first, in one try."""
+        condition, values = _chunks([key])[0]
+        (done,) = self.database.execute([(sql.HISTORY_ROWS.format(condition), values)])
+        return [HistoryRow(*row[2:]) for row in done.rows]
+
     def counts(self, conditions: str, values: Sequence[Value]) -> list[Row]:
         """Return each resource and state of the entries that meet conditions (SQL), their number and
         the oldest began_at. Those whose lease runs do not count.
@@ -318,8 +324,8 @@ class Ledger:
             )
         if header.ledger_id != (self._ledger_id or header.ledger_id):
             raise LedgerError(
-                f"{self.where} is another ledger than the one that this task began with. Look which"
-                " one the server has there, then run again"
+                f"{self.where} is another ledger than the one that this task began with. Check which"
+                " ledger is there, then run again"
             )
         self._ledger_id = header.ledger_id
         return header

@@ -55,7 +55,8 @@ def _checked_path(given: str) -> str:
         )
     if not os.path.isabs(given) or "\0" in given:
         raise LedgerError(
-            "it is neither an absolute path, nor a postgresql:// URL, nor the word none. Each"
+            "it is neither an absolute path, nor a URL that begins with postgresql://, nor the word"
+            " none. Each"
             " directory and user would read a relative path, or ~, in another way: write"
             " $PWD/fleet.db in a variable of the environment, {{ playbook_dir }}/fleet.db in a"
             " playbook"

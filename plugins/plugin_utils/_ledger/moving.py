@@ -20,7 +20,7 @@ from __future__ import annotations
 import secrets
 from itertools import chain
 
-from ...module_utils._errors import NOT_SENT, LedgerError, listing
+from ...module_utils._errors import NOT_SENT, InvalidInput, LedgerError, listing
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
 from . import sql
@@ -46,7 +46,16 @@ def create(place: Database, base_url: str, replaces: str, seen: Seen, check_mode
     if is_new and not check_mode:
         header = Header(secrets.token_hex(16), base_url, sql.IN_USE, replaces=replaces)
         create_ledger(place, header)
-    ledger_id = "" if is_new and check_mode else Ledger(place, seen, base_url).header.ledger_id
+    ledger_id = ""
+    if not (is_new and check_mode):
+        found = Ledger(place, seen, base_url).header
+        ledger_id = found.ledger_id
+        if replaces not in ("", found.replaces):
+            raise InvalidInput(
+                "replaces",
+                f"{place.where} is there already, and it does not replace {replaces}. Give a place"
+                " where there is no ledger",
+            )
     return dict(
         changed=is_new,
         outcome=NOT_SENT,
@@ -181,8 +190,7 @@ def _fill(source: Ledger, target: Ledger) -> None:
         count = sql.COUNT.format(table)
         if source.read(count) != target.read(count) and target.header.state == sql.FILLING:
             raise LedgerError(
-                f"{target.where} has not the same number of rows as {source.where}. Run the move"
-                " again"
+                f"{target.where} does not have as many rows as {source.where}. Run the move again"
             )
 
 

@@ -297,7 +297,7 @@ def parsed_url(url: str) -> tuple[dict[str, str], str]:
     ports = settings.get("port", "").split(",")
     ports = [port or "5432" for port in (ports if len(ports) > 1 else ports * len(hosts))]
     settings = {
-        "connect_timeout": "10",
+        "connect_timeout": "3",
         "target_session_attrs": "any",
         "options": "",
         "hostaddr": "",

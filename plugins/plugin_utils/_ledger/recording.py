@@ -179,7 +179,7 @@ class Recording(NoLedger):
         intent = Entry(INTENT, body, before.asset if before else {}, run=self._run)
         row = HistoryRow(state_of(before), INTENT, run=self._run)
         seconds = round(task.settings.timeout + MARGIN)
-        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit)
+        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit, self.clocks())
         return stamped(begun)
 
     def outcome(self, begun: Change, task: Task, result: Result) -> Change:
@@ -205,12 +205,11 @@ class Recording(NoLedger):
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
-        since = self.clocks()  # before the statements are handed over
         effects = self.ledger.write([*changes])
         if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
             raise LedgerError(self.ledger.gone_back())
         return [
-            Lease(change.lease_seconds, since, self.clocks) if effect else None
+            Lease(change.lease_seconds, change.since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
         ]
 
@@ -240,13 +239,12 @@ class Recording(NoLedger):
             result = result.but(warnings=(*result.warnings, self._why_gone(task)))
         return self._with_next_step(result, task, state_of(written.after))
 
-    def not_begun(self, task: Task, error: LedgerError) -> Result:
+    def not_begun(self, task: Task, known: Result, error: LedgerError) -> Result:
         """Return the result of a task whose beginning could not be written."""
-        text = (
-            f"ledger: {error.problem}. Nothing was sent. If the ledger lists it in doubt, it may be"
-            " settled as absent."
-        )
-        return Result.of_error(ServicesError(Message(text, task.asset)))
+        said = Message(f"ledger: {error.problem}. Nothing was sent.", task.asset)
+        msg = said if known.skipped else known.msg
+        text = "If the ledger lists it in doubt, it may be settled as absent."
+        return known.but(skipped=False, failed=True, msg=msg.then(text))
 
     def not_recorded(
         self, unwritten: Change, task: Task, result: Result, error: LedgerError
@@ -266,15 +264,15 @@ class Recording(NoLedger):
         """Return the result of a task that ends before its attempt does."""
         return self._with_next_step(result.but(began=begun.revision), task, result.outcome)
 
-    def recover(self) -> tuple[list[str], list[str]]:
-        """Record anew what the ledger has lost since; return what was, and what could not be.
+    def recover(self) -> str:
+        """Record anew what the ledger has lost since; return a warning about it, '' for nothing.
 
         A server that took over, or a file that was copied over, may lack an outcome, or the whole
-        entry. What somebody else has changed since is left. Raises LedgerError.
+        entry. Raises LedgerError for what somebody else has changed since, which is left.
         """
-        recorded = dict(self._recorded)  # threads may be adding some
+        recorded = self._recorded
         if not recorded:
-            return [], []
+            return ""
         self.ledger.start_leases()  # a write, which a server that lags behind refuses
         entries, rows = self.ledger.find(recorded).entries, self.ledger.history(recorded)
         restored, missing = [], []
@@ -290,13 +288,26 @@ class Recording(NoLedger):
             else:
                 ids = [id_of(each) or "without an id" for each in (change.after, entry) if each]
                 missing.append(printable(f"{key.name} ({', now '.join(ids)})"))
-        return restored, missing
+        if missing:
+            raise LedgerError(
+                f"{self.ledger.where} lacks what this list had recorded, and somebody else has"
+                f" changed these entries since, so they were left: {listing(missing)}. Compare them"
+                " with the service"
+            )
+        return (
+            ""
+            if not restored
+            else (
+                f"{self.ledger.where} lacked what this list had recorded, as after a failover that loses"
+                f" rows, so it was recorded anew: {listing(restored)}"
+            )
+        )
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
         key = key_of(task)
         try:
-            rows = self.ledger.history([key])[key]
+            rows = self.ledger.last_rows(key)
         except LedgerError:  # the outcome is recorded
             rows = []
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]

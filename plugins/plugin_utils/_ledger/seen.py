@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Iterator
 from .entries import Serial
 
 _MOST_RUNS = 100  # the newest ones of each ledger
+_TRIES, _PAUSE = 20, 0.01  # of the lock; seconds between two
 
 
 class Seen:
@@ -70,9 +72,12 @@ class Seen:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._directory, os.O_RDONLY)
         try:
-            with suppress(OSError):  # as on NFS
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            for _try in range(_TRIES):
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(_PAUSE)
+            yield  # also without the lock, which NFS may not have
         finally:
             os.close(descriptor)
 

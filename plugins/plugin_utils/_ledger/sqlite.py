@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from contextlib import closing, contextmanager, suppress
@@ -34,6 +35,11 @@ _ADVICE = {
         "it is no ledger, and is left as it is. Give the path of a ledger; if this was one, restore"
         " it from a backup"
     ),
+}
+# What to do, by the number of an error of the system.
+_SYSTEM = {
+    errno.EEXIST: "something is there already; if it is an empty file, remove it",
+    errno.ENOENT: "its directory does not exist; create that first",
 }
 _NUMBER = "INTEGER PRIMARY KEY AUTOINCREMENT"
 # Without the tables and indexes of SQLite itself.
@@ -153,7 +159,8 @@ class SqliteDatabase:
         try:
             yield
         except _ERRORS as error:
-            raise self._failure(getattr(error, "strerror", None) or str(error)) from None
+            known = _SYSTEM.get(getattr(error, "errno", 0) or 0)
+            raise self._failure(known or getattr(error, "strerror", None) or str(error)) from None
 
     def _failure(self, reason: str) -> LedgerError:
         advice = (text for part, text in _ADVICE.items() if part in reason)

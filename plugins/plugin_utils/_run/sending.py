@@ -14,7 +14,7 @@ import time
 from functools import partial
 from typing import Callable, Mapping
 
-from ...module_utils._errors import InvalidInput, LedgerError, listing
+from ...module_utils._errors import InvalidInput, LedgerError
 from ...module_utils._http.transport import is_importable
 from ...module_utils._list.lists import carry_out_list
 from ...module_utils._result import Result
@@ -123,7 +123,10 @@ def _send_list(run: TaskRun) -> Result:
     )
     seconds = time.monotonic() - began
     if isinstance(recording, Recording):
-        collected.failure = collected.failure or _recover(run, recording)
+        try:
+            run.warnings += filter(None, [recording.recover()])
+        except (LedgerError, Interrupted) as error:
+            collected.failure = f"At the end of the list: {error}"
         run.warn_if_back(recording.ledger)
     if run.only_checks:
         return Result()
@@ -135,26 +138,6 @@ def _send_list(run: TaskRun) -> Result:
     if spec.names and returned.failed:  # callbacks print all of a failure of the role
         return returned.but(diff=None, ansible_facts=None, results=None, not_listed=None)
     return returned
-
-
-def _recover(run: TaskRun, recording: Recording) -> str:
-    """Record anew what the ledger has lost, with a warning; return what it still lacks."""
-    where = recording.ledger.where
-    try:
-        restored, missing = recording.recover()
-    except (LedgerError, Interrupted) as error:
-        return f"At its end the list could not look for lost outcomes: {error}"
-    if restored:
-        run.warnings.append(
-            f"{where} lacked what this list had recorded, as after a failover that loses rows, so it"
-            f" was recorded anew: {listing(restored)}"
-        )
-    if not missing:
-        return ""
-    return (
-        f"{where} lacks what this list had recorded, and somebody else has changed these entries"
-        f" since, so they were left: {listing(missing)}. Compare them with the service."
-    )
 
 
 def _why_to_stop(run: TaskRun) -> str:

@@ -31,7 +31,7 @@ def approved_plan(
     if ledger is None:
         raise InvalidInput(
             "approved",
-            "needs a ledger, which sees to it that a plan is carried out once: set ledger",
+            "needs a ledger, so that a plan is carried out only once: set ledger",
         )
     try:
         run = Run.from_json(strict_json.decode(Path(path).read_text("utf-8")))

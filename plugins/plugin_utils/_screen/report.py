@@ -183,8 +183,8 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
     try:
         run = Run.from_json(known)
         at, before = date_time(run.ended_at), Serial(**(run.serial or {}))
-        known = [row for row in run.results if row.began is not None or _stays(row)]
-        rows = [_row_to_settle(row, at) for row in known]
+        begun = [row for row in run.results if row.began is not None or _stays(row)]
+        rows = [_row_to_settle(row, at) for row in begun]
     except DAMAGES:
         raise InvalidInput(
             "file", "has neither a list of entries nor the report of a run, or is damaged"
@@ -197,15 +197,16 @@ def rows_to_settle(known: object, ledger: Ledger) -> list[Params]:
         raise InvalidInput(
             "file",
             f"is the report of a run with the ledger {for_message(run.ledger_id or 'none')}, and"
-            f" this one is {ledger.header.ledger_id}. Give the ledger of that run, or one that"
-            " replaces it; record other machines by a list with their ids",
+            f" this one is {ledger.header.ledger_id}. Give the ledger of that run, or one that was"
+            " created with its id as replaces; record other machines by a list with their ids",
         )
     ledger.find([])
     if ledger.has_gone_back and not ledger.had(before):
         raise InvalidInput(
             "file",
             f"is the report of a run that began at {for_message(run.began_at)}, and the ledger lacks"
-            " rows from before that run. Settle the reports of earlier runs first",
+            " rows from before that run. Settle the reports of earlier runs first; where there is"
+            " none, record what they made by a list with ids, as the page about backups says",
         )
     return rows
 

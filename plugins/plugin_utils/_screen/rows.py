@@ -39,6 +39,7 @@ MARKS = {
     DIFFERS: "!",
     IN_DOUBT: "?",
     IN_FLIGHT: "?",
+    UNKNOWN: "?",
     REJECTED: "x",
     "not sent": "x",
     NOT_STARTED: ".",
@@ -125,8 +126,8 @@ def _word(operation: Operation, item: Result) -> str:
         return _PLANS.get(item.plan, item.plan.replace("_", " "))
     if item.skipped:
         return NOT_STARTED
-    if is_in_doubt(item):
-        return IN_DOUBT
+    if is_in_doubt(item):  # an update is safe to repeat
+        return IN_DOUBT if operation.creates else UNKNOWN
     if item.outcome == REJECTED:
         return REJECTED
     if item.changed:

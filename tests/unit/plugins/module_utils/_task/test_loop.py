@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call import tokens
+from ansible_collections.infrastructure.services.plugins.module_utils._call import attempt, tokens
 from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import Memory
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
     ACCEPTED,
@@ -140,6 +140,7 @@ class World:
         random.seed(1)
         with (
             patch.object(transport, "send_once", self.send_once),
+            patch.object(attempt.time, "monotonic", self.time.clock),
             patch.object(tokens, "time", SimpleNamespace(time=lambda: 1e9 + self.time.now)),
             patch.object(task, "Loop", self.new_loop),
         ):
@@ -312,19 +313,21 @@ class World:
             self.problems.append(f"{key}: an attempt is unknown, but {result.outcome}")
         if not self.s.ledger:
             return
-        is_ours = bool(entry) and entry.run == RUN
-        if RUN in made and not is_said and not (is_ours and entry.state != INTENT):
-            if not (is_ours and result.outcome == UNKNOWN):
-                self.problems.append(f"{key} was made, and is not recorded")
+        is_ours = bool(entry) and (entry.run == RUN or self.s.resource == UPDATE)
+        is_recorded = is_ours and (entry.state != INTENT or result.outcome == UNKNOWN)
+        if RUN in made and not is_said and not is_recorded:
+            self.problems.append(f"{key} was made, and is not recorded")
         if is_ours and entry.state == INTENT and result.outcome != UNKNOWN and not is_said:
             self.problems.append(f"{key} is left as an intent, but {result.outcome}: {told}")
-        if result.skipped and (made.count(RUN) or is_ours):
+        if result.skipped and (RUN in made or (entry and entry.run == RUN)):
             self.problems.append(f"{key} is called not started")
 
     def look_at_end(self, done: task.Done) -> None:
         """It ends in time, with nothing in flight."""
         if bool(done.reason) != self.s.stops and self.s.stops is not None:
             self.problems.append(f"the reason to stop is {done.reason!r}")
+        if "unexpected" in done.reason and not self.raised:
+            self.problems.append(done.reason)
         for loop in self.loops:
             if not loop.reason and loop.width.in_flight:
                 self.problems.append(f"{loop.width.in_flight} keep their place")
@@ -395,8 +398,8 @@ SCENARIOS = {
         others=((0.0, 3, 4.0), (0.5, 10, 10.0), (0.2, 15, 200.0)), signal=(0, 40), stops=None
     ),
     "ledger away for 6 s": Scenario(60, book={"away": (2, 8), "blocks": 1.0}),
-    "ledger away for 6 s, and loses": Scenario(
-        60, lookups=(0, 50), book={"away": (2, 8), "blocks": 1.0, "loses": 0.5}
+    "ledger away for 8 s, and loses": Scenario(
+        60, lookups=(0, 54.9), book={"away": (2, 10), "blocks": 1.0, "loses": 0.5}, stops=None
     ),
     "ledger away for 60 s": Scenario(
         60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True
@@ -415,6 +418,7 @@ SCENARIOS = {
         book={"away": (4, 62), "blocks": 2.0},
         stops=True,
     ),
+    "ledger goes back": Scenario(60, book={"goes_back": 2.0}, stops=True),
     "ledger refuses beginnings": Scenario(book={"refuses": "BEGIN"}, stops=True),
     "ledger refuses outcomes": Scenario(book={"refuses": "OUTCOME"}, stops=True),
     "no thread": Scenario(threads=0, stops=True),

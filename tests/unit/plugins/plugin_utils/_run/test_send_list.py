@@ -16,19 +16,20 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
 )
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
 from story.commands import Ended, Terminal
-from support.ledgers import finish, opened, put
+from support.ledgers import create, finish, opened, put
 from support.wire import answer, running
 
 
 def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
-    ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], str(tmp_path / "ledger.db"))
+    ledger = create(str(tmp_path / "ledger.db"), "http://127.0.0.1:9")
+    ended = Terminal(tmp_path, "http://127.0.0.1:9").send_list(["a"], ledger)
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")
 
 
 @pytest.mark.parametrize("no_log", [True, False])
 def test_a_list_shows_nothing_on_the_screen_if_its_task_hides_it(tmp_path, no_log):
     somebody = Terminal(tmp_path, "http://127.0.0.1:9")
-    ended = somebody.send_list(["a"], "", check_mode=True, no_log=no_log)
+    ended = somebody.send_list(["a"], "none", check_mode=True, no_log=no_log)
     assert ended.result["counts"]["create"] == 1
     assert (ended.lines == []) is no_log
 

@@ -6,15 +6,20 @@ import multiprocessing
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
-    Credentials,
-    Token,
-    discard_token,
-    shared_token,
+from ansible_collections.infrastructure.services.plugins.module_utils._call.policy import (
+    AttemptResult,
+    Event,
 )
-from ansible_collections.infrastructure.services.plugins.module_utils._errors import ServicesError
+from ansible_collections.infrastructure.services.plugins.module_utils._call.sending import (
+    Credentials,
+)
+from ansible_collections.infrastructure.services.plugins.module_utils._call.tokens import (
+    Token,
+    Tokens,
+)
 from ansible_collections.infrastructure.services.plugins.plugin_utils._run.workers import (
     RunMemory,
 )
@@ -56,11 +61,24 @@ class Endpoint:
     def requests(self) -> int:
         return len(self.log.read_text())
 
+    def tokens(self, credentials: Credentials = CREDENTIALS) -> Tokens:
+        settings = SimpleNamespace(
+            access_token=None, credentials=credentials, retries=0, retry_max_delay=0
+        )
+        return Tokens(settings, self.run, str)
+
     def token(self, credentials: Credentials = CREDENTIALS, fetch=None) -> str:
-        return shared_token(credentials, fetch or self.fetch, self.run)
+        """Return the token of a task, as its loop gets it."""
+        tokens, started = self.tokens(credentials), []
+        while not (tokens.is_ready(time.monotonic(), lambda: started.append(1)) or tokens.error):
+            if started:
+                answer = AttemptResult(Event.SUCCESS, value=(fetch or self.fetch)())
+                tokens.take(answer, time.monotonic(), is_over=False)
+            time.sleep(0.01)
+        return tokens.value or tokens.error
 
     def discard(self, token: str) -> None:
-        discard_token(CREDENTIALS, token, self.run)
+        self.tokens().discard(token)
 
 
 @pytest.fixture
@@ -74,10 +92,7 @@ def together(work, workers: int = WORKERS) -> list:
 
     def run() -> None:
         gate.wait()
-        try:
-            answers.put(work())
-        except ServicesError as error:
-            answers.put(error.msg)
+        answers.put(work())
 
     processes = [FORK.Process(target=run) for dummy in range(workers)]
     for process in processes:
