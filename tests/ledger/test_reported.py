@@ -76,7 +76,9 @@ def forget(ledger) -> None:
 
 def prepare(ledger, recorded: str) -> None:
     """Bring the ledger to a state: of this beginning (with its row), or of another one."""
-    if recorded == "nothing":
+    if recorded == "rejected by another report":
+        settle(ledger, row(REJECTED, began=1))
+    if recorded in ("nothing", "rejected by another report"):
         return
     intent = begin(ledger, 1 if "another" in recorded else BEGAN)
     if "doubt" in recorded:
@@ -94,6 +96,7 @@ def prepare(ledger, recorded: str) -> None:
         ("nothing", EXISTS, "adopted", DONE),
         ("nothing", DOUBTFUL, "in_doubt", UNKNOWN),
         ("nothing", REJECTED, "unchanged", "absent"),
+        ("rejected by another report", DOUBTFUL, "in_doubt", UNKNOWN),
         ("in doubt of another run", EXISTS, "settled_present", DONE),
         ("done by another run", EXISTS, "unchanged", DONE),
         ("done by another run", OTHER_ID, "left", DONE),

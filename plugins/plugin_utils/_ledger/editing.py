@@ -158,7 +158,9 @@ def _require_not_edited(
     Whether that was after the run cannot be known if its beginning was lost.
     """
     last = history[-1] if history else None
-    if before is None and last and last.to_state == ABSENT and not last.outcome:
+    # The row of an attempt without an effect, which a report gave back, has no outcome either.
+    is_edit = last and last.from_state != ABSENT and not last.outcome
+    if before is None and last and is_edit and last.to_state == ABSENT:
         raise InvalidInput(
             f"{printable(last.by)} recorded at {printable(last.at)} that it is absent: if it exists,"
             " record it by its id"
