@@ -27,7 +27,7 @@ def test_what_the_report_knows_is_not_sent_again(ansible, service):
     assert ansible.tasks(first, **environment).rc == 2
     ledger.unlink()
     lost = ansible.ours("create_ledger", {}, **environment)
-    (replaced,) = re.findall("used the ledger ([0-9a-f]{32})", " ".join(lost.output.split()))
+    replaced = re.search("used the ledger ([0-9a-f]{32})", " ".join(lost.output.split()))[1]
     ansible.ours("create_ledger", {"replaces": replaced}, **environment).ok()
     settled = ansible.ours("settle", {"file": "fleet.json"}, **environment).ok()
     assert "ledger entries: 3 adopted, 1 left in doubt" in settled.output
