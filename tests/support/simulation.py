@@ -128,10 +128,9 @@ def simulate(
         unknown = sum(result.outcome == UNKNOWN for result in ended) if max_unknown else 0
         return f"{unknown} in doubt" if 0 < max_unknown <= unknown else ""
 
-    planned = NoLedger().plan_all(tasks)
     jobs = [
         Job(Work(call_of(task, context), task, partial(compare, task), context.secrets))
-        for task in planned
+        for task in NoLedger().plan_all(tasks)
     ]
     tokens = Tokens(settings, Memory(), context.secrets.mask)
     loop = Loop(jobs, NoLedger(), tokens, width, watch, time.clock, time, time.start)

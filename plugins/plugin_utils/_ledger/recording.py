@@ -100,6 +100,8 @@ class Recording(NoLedger):
         self.serial: Serial | None = None
         # The outcomes of requests that may have had an effect.
         self._recorded: dict[Key, Change] = {}
+        # When changes were first tried, by revision: a lease may have begun then.
+        self._first_tries: dict[int, Clocks] = {}
         self._secrets = secrets
         self._run = run
         self._approved_rows = approved_rows
@@ -238,6 +240,7 @@ class Recording(NoLedger):
         if not may_exist:
             return self._with_next_step(result, task, state_of(written.after))
         error = LedgerError("another task changed its entry meanwhile")
+        had_effect = had_effect or self._was_changed_since(written)
         is_recorded = had_effect
         try:
             is_recorded = had_effect or all(self.ledger.write([replace(written, before=None)]))
@@ -313,6 +316,14 @@ class Recording(NoLedger):
                 f" rows, so it was recorded anew: {listing(restored)}"
             )
         )
+
+    def _was_changed_since(self, written: Change) -> bool:
+        """Return whether somebody has edited the entry of an outcome that was written before."""
+        try:
+            revisions = [row.revision for row in self.ledger.last_rows(written.key)]
+        except LedgerError:
+            return False
+        return written.revision in revisions[:-1]
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""

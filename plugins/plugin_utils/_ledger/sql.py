@@ -201,7 +201,9 @@ OPEN_INTENT = f"state = 'intent' AND ({_CREATED} OR {_RUNNING})"
 _NO_INTENT = f"NOT EXISTS (SELECT 1 FROM {ENTRY} WHERE {OPEN_INTENT})"
 CLOSE = (
     f"UPDATE {LEDGER} SET state = '{MOVED}', place = ?, reservation = ?"
-    f" WHERE state = '{IN_USE}' AND reservation = ? AND {_NO_INTENT}"
+    # A source that is closed already takes over a reservation that was made anew.
+    f" WHERE reservation = ? AND ((state = '{IN_USE}' AND {_NO_INTENT})"
+    f" OR (state = '{MOVED}' AND place = ?))"
 )
 SET_URL = (
     f"UPDATE {LEDGER} SET base_url = ? WHERE state = '{IN_USE}' AND base_url = ? AND {_NO_INTENT}"
