@@ -23,14 +23,13 @@ from ...module_utils._resources.planning import ENVELOPE, require_usable
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
-from ...module_utils._task.specs import LEDGER_ENTRY
+from ...module_utils._task.specs import LEDGER_ENTRY, STATES
 from ...module_utils._task.validation import converted
 from ...module_utils._values import Asset, Params, prune
 from .entries import (
     ABSENT,
     DONE,
     EDITS,
-    STATES,
     STATES_IN_DOUBT,
     Change,
     Entry,
