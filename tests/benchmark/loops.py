@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+__import__("support.checkout")  # makes the collection importable
+from support.ledgers import create as create_ledger
+
 MODULE = "infrastructure.services.compute_virtual_machine"
 ATTRIBUTES = {"cpu": 4, "vm_ram": 16, "team": "platform"}
 
@@ -132,10 +136,11 @@ class Server:
 
 
 def access(server: Server) -> dict[str, str]:
-    """The environment that tells the tasks where the service is."""
+    """The environment that tells the tasks where the service is, without a ledger."""
     return {
         "INFRASTRUCTURE_SERVICES_BASE_URL": server.url,
         "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": "benchmark",
+        "INFRASTRUCTURE_SERVICES_LEDGER": "none",
     }
 
 
@@ -219,6 +224,7 @@ def count_tokens(server: Server, directory: Path) -> int:
         INFRASTRUCTURE_SERVICES_AUTH_URL=f"{server.url}/token",
         INFRASTRUCTURE_SERVICES_CLIENT_ID="benchmark",
         INFRASTRUCTURE_SERVICES_CLIENT_SECRET="benchmark",
+        INFRASTRUCTURE_SERVICES_LEDGER="none",
     )
     return server.tokens()
 
@@ -245,6 +251,7 @@ def main() -> None:
     """Print a line for each pair; exit with 1 when a bar does not hold."""
     only, held = word(__doc__), []
     with Server() as server, tempfile.TemporaryDirectory() as scratch:
+        create_ledger(f"{scratch}/loops.db", server.url)
         for pair in PAIRS:
             if only in pair.work and pair.is_mitogen and not mitogen():
                 print(f"{pair.work}: not measured, because mitogen is not in .build/mitogen")

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-CHECKOUT = __import__("conftest").CHECKOUT  # which also makes the collection importable
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     Change,
@@ -29,7 +28,8 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     stamped,
 )
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, holds, over, play, word
-from support.ledgers import opened
+from support.checkout import CHECKOUT  # which also makes the collection importable
+from support.ledgers import create, opened
 
 BIN = Path(sys.executable).parent
 INSTALLED = {"ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".build/collections")}
@@ -63,7 +63,7 @@ def slow_service(directory: Path) -> tuple[float, ...]:
     with Server(0.5) as server:
         empty = seconds_of(EMPTY, server, directory)
         plain = seconds_of(many(directory), server, directory)
-        kept = many(directory, ledger=str(directory / "slow.db"))
+        kept = many(directory, ledger=create(str(directory / "slow.db"), server.url))
         return (plain - empty) / 10, (seconds_of(kept, server, directory) - empty) / 10
 
 
@@ -88,8 +88,9 @@ def loop_with_ledger(directory: Path) -> tuple[float, ...]:
     different machines.
     """
     tasks = []
+    location = str(directory / "loop.db")
     for number in range(ROUNDS + 1):
-        for name, ledger in (("with", str(directory / "loop.db")), ("without", "")):
+        for name, ledger in (("with", location), ("without", "none")):
             call = {
                 "name": f"vm-{number}-{{{{ item }}}}",
                 "attributes": ATTRIBUTES,
@@ -97,6 +98,7 @@ def loop_with_ledger(directory: Path) -> tuple[float, ...]:
             }
             tasks.append({"name": name, MODULE: call, **over(1000)})
     with Server() as server:
+        create(location, server.url)
         lines = play(tasks, 1, directory, **access(server), **INSTALLED)[2:]
     seconds = [
         [line["seconds"] for line in lines if line["task"] == name] for name in ("with", "without")

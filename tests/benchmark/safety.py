@@ -13,7 +13,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from loops import access, create, uri
+from loops import access, create, create_ledger, uri
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions"))
 import emulator.server
@@ -56,7 +56,9 @@ def machines(tool: str) -> tuple[int, str]:
         headers = {"Content-Type": "application/json"}
         url = f"{service.url}/_emulator/faults"
         urllib.request.urlopen(urllib.request.Request(url, fault, headers)).close()
-        ledger = {"INFRASTRUCTURE_SERVICES_LEDGER": f"{scratch}/fleet.db"}
+        ledger = {
+            "INFRASTRUCTURE_SERVICES_LEDGER": create_ledger(f"{scratch}/fleet.db", service.url)
+        }
         counts = []
         for _run in range(2):
             done = subprocess.run(

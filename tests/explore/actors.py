@@ -65,7 +65,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 from support import CREATE, LEAST, SPECS
-from support.turns import LEASE, Answers, Killed, World
+from support.turns import Answers, Killed, World
 
 from .places import Database, Notes, Place
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+from ansible import constants
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.block import Block
 from ansible.playbook.play import Play
@@ -64,6 +65,8 @@ class Terminal:
             )
             for module in entries, report:
                 patch.setattr(module, "current_time", lambda: f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+            patch.setattr(constants, "DEFAULT_LOCAL_TMP", f"ansible-local-{self.seconds}")
+            patch.setattr(constants, "ANSIBLE_HOME", str(self.directory / "home"))
             patch.chdir(self.directory)
             try:
                 yield
@@ -155,6 +158,10 @@ class Terminal:
             **more,
         }
         return self.run("compute_virtual_machine", options)
+
+    def create_ledger(self, ledger: str, **more: Any) -> Ended:
+        """Run the playbook create_ledger."""
+        return self.run("ledger_create", {"ledger": ledger, "base_url": self.base_url, **more})
 
     def list_in_doubt(self, ledger: str, file: str) -> Ended:
         """Run the playbook in_doubt with a file."""

@@ -1,8 +1,8 @@
 """The commands that the documents name, in any order, as one person gives them.
 
-After each step: no machine is created twice, unless the person removed or forced it, or the screen
-said before that the ledger is new; nothing accepted is lost; the ledger has no id that neither the
-service nor the person gave; after a move, one of the two ledgers is in use.
+After each step: no machine is created twice, unless the person removed it, or wanted no ledger;
+nothing accepted is lost; the ledger has no id that neither the service nor the person gave; after a
+move, one of the two ledgers is in use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import json
 import shutil
 import tempfile
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,18 +20,15 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     Entry,
     Key,
 )
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.ledger import Ledger
-from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.location import (
-    open_database,
-)
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
-from ledger.entries import end_leases, put
+from ledger.entries import end_leases
 from story.commands import Ended, Terminal
 from story.world import ANSWER, DROP, FATES, LONG, LOSE, QUICK, Creation, Model
 from support import CREATE
+from support.ledgers import opened, put
 from support.wire import running
 
 NAMES = ("web01", "web02")
@@ -40,7 +36,7 @@ OUTCOMES = {"not_sent", "rejected", "accepted", "unknown"}
 SOME_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True)
 DOUBTS = st.fixed_dictionaries({name: st.sampled_from([LOSE, DROP]) for name in NAMES})
 SOME_FATES = st.fixed_dictionaries({name: st.sampled_from(FATES) for name in NAMES})
-NEW, OLDER = "is a new ledger", "has gone back in time"
+MISSING, OLDER = "there is no ledger at", "has gone back in time"
 
 
 class Plan(NamedTuple):
@@ -51,8 +47,13 @@ class Plan(NamedTuple):
     creations: int  # how many the ledger had seen
 
 
+def known(entry: dict) -> tuple[str, str]:
+    """Return what is known of a machine: its state and its id."""
+    return entry["state"], (entry["asset"] or {}).get("id", "")
+
+
 class Person(RuleBasedStateMachine):
-    """One person with one ledger; a run with a misspelled one is noticed and repaired."""
+    """One person with one ledger, who also runs without one, and repairs that."""
 
     plans = Bundle("plans")  # files of plans, old ones too
     lists = Bundle("lists")  # files of what was in doubt, filled in when they were written
@@ -85,18 +86,16 @@ class Person(RuleBasedStateMachine):
 
     # --- what happens on every command
 
-    def send(self, names: list[str], fates: dict[str, str], forced: bool = False, **more) -> Ended:
+    def send(self, names: list[str], fates: dict[str, str], **more) -> Ended:
         """Run the list, and check each creation of the service."""
         self.model.fates, self.model.created_now = fates, []
         before = {name: bool(self.model.existing(name)) for name in NAMES}
         ledger = more.pop("ledger", self.ledger)
-        ended = self.terminal.send_list(names, ledger, force=forced, **more)
+        ended = self.terminal.send_list(names, ledger, **more)
         assert ended.result["outcome"] in OUTCOMES
-        for name in self.model.created_now:
-            excused = forced or ledger != self.ledger
-            excused = excused or NEW in ended.said
-            self.check_creation(name, before[name] and not excused)
         if ledger == self.ledger:
+            for name in self.model.created_now:
+                self.check_creation(name, before[name])
             self.created_here += self.model.created_now
             for item in ended.result.get("results", []):
                 self.remember(item["item"], item)
@@ -118,11 +117,19 @@ class Person(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        assert self.terminal.create_ledger(self.ledger).result["changed"]
         self.send(["web01"], {"web01": ANSWER})
 
-    @rule(names=SOME_NAMES, fates=SOME_FATES, forced=st.sampled_from([False, False, False, True]))
-    def run_the_list(self, names, fates, forced) -> None:
-        self.send(names, fates, forced)
+    @rule(names=SOME_NAMES, fates=SOME_FATES)
+    def run_the_list(self, names, fates) -> None:
+        self.send(names, fates)
+
+    @rule(how=st.sampled_from(["fail", "warn"]))
+    def want_another_size(self, how) -> None:
+        """What is recorded stays as it is, and by default the list fails."""
+        ended = self.send([*self.recorded], {}, on_difference=how, cpus=(8,))
+        assert self.model.created_now == []
+        assert bool(ended.result.get("failed")) == (how == "fail" and bool(self.recorded))
 
     @rule(name=st.sampled_from(NAMES), fate=st.sampled_from(FATES))
     def run_one_task(self, name, fate) -> None:
@@ -143,9 +150,9 @@ class Person(RuleBasedStateMachine):
         file = self.new_file("json")
         self.terminal.send_list(names, self.ledger, check_mode=True, report=file)
         file = file.replace(".json", ".plan.json")
-        ended = self.send(names, {}, approved=file, ledger=self.new_file("typo.db"))
-        assert ended.result["failed"]
-        assert self.model.created_now == []
+        other = self.new_file("db")
+        self.terminal.create_ledger(other)
+        self.send_nothing(names, approved=file, ledger=other)
         return Plan(file, tuple(names), len(self.created_here))
 
     @rule(plan=plans, fates=SOME_FATES)
@@ -166,14 +173,29 @@ class Person(RuleBasedStateMachine):
         self.send(list(plan.names), fates, approved=plan.file)
         assert since.isdisjoint(self.model.created_now)
 
+    def send_nothing(self, names: list[str], **more) -> str:
+        """Run a list that is refused; return what it said."""
+        ended = self.send(names, {}, **more)
+        assert ended.result["failed"]
+        assert self.model.created_now == []
+        return ended.said
+
     @rule(names=SOME_NAMES)
-    def run_with_a_misspelled_ledger(self, names) -> None:
-        """The person sees that it is new, removes it, and adopts what was created."""
+    def misspell_the_ledger(self, names) -> None:
+        assert MISSING in self.send_nothing(names, ledger=self.new_file("typo.db"))
+
+    @rule()
+    def create_the_ledger_again(self) -> None:
+        """It stays as it is, and is refused for another service."""
+        assert self.terminal.create_ledger(self.ledger).result["changed"] is False
+        assert self.terminal.create_ledger(self.ledger, base_url="https://x").result["failed"]
+
+    @rule(names=SOME_NAMES)
+    def run_without_a_ledger(self, names) -> None:
+        """The person deletes what there was already, and adopts the rest."""
         before = len(self.model.machines)
-        misspelled = self.new_file("typo.db")
-        ended = self.send(names, {}, ledger=misspelled)
-        assert NEW in ended.said
-        Path(misspelled).unlink()
+        self.send(names, {}, ledger="none")
+        assert sorted(self.model.created_now) == sorted(names)
         for machine in self.model.machines[before:]:
             if machine.name in self.recorded:
                 machine.exists = False  # a duplicate, which the person deletes on the service
@@ -293,9 +315,8 @@ class Person(RuleBasedStateMachine):
             return
         old = data.draw(st.sampled_from(self.left))
         assert self.terminal.move(self.ledger, old).result["failed"]
-        self.model.created_now = []
-        assert self.terminal.send_list(list(NAMES), old).result["failed"]
-        assert self.model.created_now == []
+        assert self.terminal.create_ledger(old).result["failed"]
+        self.send_nothing([*NAMES], ledger=old)
 
     @rule(name=st.sampled_from(NAMES), is_carried_out=st.booleans())
     def kill_a_task(self, name, is_carried_out) -> None:
@@ -303,7 +324,7 @@ class Person(RuleBasedStateMachine):
         if name in self.states():
             return
         before = bool(self.model.existing(name))
-        with closing(Ledger(open_database(self.ledger))) as ledger:
+        with opened(self.ledger) as ledger:
             put(ledger, Key(CREATE, name), Entry("intent", {"name": name}, {}), lease_seconds=300)
         if is_carried_out:
             self.model.machines.append(Creation(name, f"vm-{len(self.model.machines)}"))
@@ -327,24 +348,42 @@ class Person(RuleBasedStateMachine):
             return
         assert ended.result["changed"], ended.said
         self.terminal.base_url = after
-        assert self.send(names, {}, base_url=before).result["failed"]
-        assert self.model.created_now == []
+        self.send_nothing(names, base_url=before)
 
-    @rule(names=SOME_NAMES, fates=SOME_FATES)
-    def restore_a_backup(self, names, fates) -> None:
-        """The next command says so; the person puts the newer file back."""
-        backup, newer = self.new_file("backup"), self.new_file("newer")
-        before = self.terminal.recorded(self.ledger).result["serial"]
+    @rule(runs=st.lists(st.tuples(SOME_NAMES, SOME_FATES), min_size=1, max_size=3))
+    def restore_a_backup(self, runs) -> None:
+        """Nothing is sent until the runs since are settled by their reports, from the oldest on.
+
+        A machine that was forgotten before the backup, and created since, is recorded by its id.
+        """
+        forgotten = set(self.released)
+        backup = self.new_file("backup")
+        serial = self.terminal.recorded(self.ledger).result["serial"]
         shutil.copy(self.ledger, backup)
-        self.send(names, fates)
-        ended = self.terminal.recorded(self.ledger)
-        assert OLDER not in ended.said
-        shutil.copy(self.ledger, newer)
+        reports = [self.new_file("json") for _run in runs]
+        for (names, fates), report in zip(runs, reports):
+            self.send(names, fates, report=report)
+        recorded = self.terminal.recorded(self.ledger)
+        assert OLDER not in recorded.said
+        before = {name: known(entry) for name, entry in self.states().items()}
         shutil.copy(backup, self.ledger)
-        assert (OLDER in self.terminal.recorded(self.ledger).said) == (
-            ended.result["serial"] != before
-        )
-        shutil.copy(newer, self.ledger)
+        if recorded.result["serial"] != serial:
+            assert OLDER in self.terminal.recorded(self.ledger).said
+            ended = self.send([*NAMES], {})
+            assert self.model.created_now == []
+            assert OLDER in ended.said
+        for report in reports:
+            ended = self.terminal.settle(self.ledger, report)
+            assert not ended.result.get("failed"), ended.said
+            left = " ".join(ended.result["names"]["left"])
+            for name in [name for name in NAMES if name in left]:
+                assert name in forgotten
+                self.adopt(name)
+                before.pop(name, None)
+                shutil.rmtree(self.path("home"))  # the note: the row is not given back
+        assert OLDER not in self.terminal.recorded(self.ledger).said
+        after = {name: known(entry) for name, entry in self.states().items()}
+        assert before == {name: after[name] for name in before}
 
     # --- what holds after each step
 

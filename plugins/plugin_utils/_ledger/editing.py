@@ -142,7 +142,7 @@ def _edit_of_row(
         after = entry_after(key, before, options, secrets)
     elif has_effect and before is None and not is_known:
         after = Entry(row["state"], {}, {}, began_at=row["at"], began=began)
-    if is_known:
+    if any(each.revision == began for each in history):
         return Change(Write.EDIT, key, before, after)
     if after and before is None:
         after = after._replace(began=began)
@@ -158,7 +158,9 @@ def _require_not_edited(
     Whether that was after the run cannot be known if its beginning was lost.
     """
     last = history[-1] if history else None
-    if before is None and last and last.to_state == ABSENT and not last.outcome:
+    # The row of an attempt without an effect, which a report gave back, has no outcome either.
+    is_edit = last and last.from_state != ABSENT and not last.outcome
+    if before is None and last and is_edit and last.to_state == ABSENT:
         raise InvalidInput(
             f"{printable(last.by)} recorded at {printable(last.at)} that it is absent: if it exists,"
             " record it by its id"

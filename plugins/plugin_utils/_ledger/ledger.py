@@ -220,8 +220,11 @@ class Ledger:
         return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
 
     def had(self, row: Serial) -> bool:
-        """Return whether the history has a beginning or an edit, or what was written back of it."""
-        found = (sql.HAS_BEGUN, (row.revision, row.revision))
+        """Return whether the history has a beginning or an edit, also if it was given back.
+
+        An outcome that was recorded anew shows nothing about the rows before it.
+        """
+        found = (sql.HAS_REVISION, (row.revision,))
         return row == Serial() or bool(self.database.execute([found])[0].rows)
 
     def start_leases(self) -> None:
