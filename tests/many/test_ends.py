@@ -8,6 +8,7 @@ of an item that outlasts it is tested in virtual time
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -20,8 +21,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._task import loop
-from many.conftest import REPORTING, report_in, run_here
+from many.conftest import PLAY, REPORTING, report_in, run_here
 from support.ledgers import create, states
+from support.running import BIN
 from support.waiting import children, gone, until
 
 COUNT = 600
@@ -165,3 +167,21 @@ def test_on_a_target_nothing_more_is_begun_once_nobody_reads_the_result(service)
         process.stdout.close()
         assert "nothing reads the result any more" in process.stderr.read()
     assert len(service.created) < 150
+
+
+def test_a_list_whose_output_nobody_reads_any_more_ends(ansible, service, tmp_path):
+    """As with `| head`, at which Ansible itself fails: all machines are made and recorded."""
+    service.seconds = 0.05
+    ledger = create(str(tmp_path / "l.db"), service.url)
+    (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+    machines = {"machines": [{"name": f"vm{number}"} for number in range(200)]}
+    (tmp_path / "more.json").write_text(json.dumps(machines), encoding="utf-8")
+    pipe = f"timeout -s KILL 60 {BIN}/ansible-playbook play.yml -e @more.json | head -n 2"
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
+    done = ansible.command(
+        "/bin/bash", "-c", f"{pipe}; test ${{PIPESTATUS[0]}} -ne 137", **environment
+    )
+    assert done.rc == 0, done.output
+    names = [machine["name"] for machine in machines["machines"]]
+    assert states(ledger) == dict.fromkeys(names, "done")
+    assert dict(service.created) == dict.fromkeys(names, 1)
