@@ -20,8 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task import loop
-from many.conftest import PLAY, REPORTING, report_in, run_here
+from many.conftest import PLAY, REPORTING, report_in
 from support.ledgers import create, states
 from support.running import BIN
 from support.waiting import children, gone, until
@@ -121,28 +120,29 @@ def test_the_keyword_timeout_is_reported_with_all_results_after_the_progress(sta
     assert re.search(progress, run.errors)
 
 
-def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, monkeypatch):
-    """No intent is recorded before there is a token."""
-    monkeypatch.setattr(loop, "GRACE", 0.5)
-    ledger = str(tmp_path / "l.db")
-    asked = time.monotonic() + 1
-
-    def watch() -> str:
-        return "the task received SIGTERM" if time.monotonic() > asked else ""
-
+def test_ctrl_c_does_not_wait_for_a_token_and_its_items_count_as_never_started(
+    start, service, tmp_path
+):
+    """No intent is recorded before there is a token; the report needs no lock of the token."""
+    ledger = create(str(tmp_path / "l.db"), service.url)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        token = {
-            "auth_url": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "client_id": "me",
-            "access_token": None,
-            "client_secret": "secret-of-the-tests",
+        environment = {
+            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None,
+            "INFRASTRUCTURE_SERVICES_AUTH_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "INFRASTRUCTURE_SERVICES_CLIENT_ID": "me",
+            "INFRASTRUCTURE_SERVICES_CLIENT_SECRET": "secret-of-the-tests",
+            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
         }
-        result = run_here(
-            ledger, service.url, [f"vm{number}" for number in range(30)], watch=watch, **token
-        )
-        assert (result["outcome"], result["counts"]["not_sent"]) == ("not_sent", 30)
-        assert result["failed"] is True
-        assert (states(ledger), dict(service.created)) == ({}, {})
+        run = start(30, REPORTING, environment=environment, report=str(tmp_path / "fleet.json"))
+        asked, _address = silent.accept()
+        workers = children(run.process.pid)
+        with asked:
+            ENDS["Ctrl-C"](run)
+            run.end(30)
+            until(lambda: gone(workers), 30)
+    rows = report_in(tmp_path)["results"]
+    assert [(row["outcome"], row["skipped"]) for row in rows] == [("not_sent", True)] * 30
+    assert (states(ledger), dict(service.created)) == ({}, {})
 
 
 ON_A_TARGET = """if True:
