@@ -27,12 +27,13 @@ class ActionModule(Action):
         params, secrets = run.options.valid(), run.options.secrets
         service = service_url("base_url", params["base_url"]) if params["base_url"] else ""
         ledger = run.open_ledger(params["ledger"], service, writes=not run.check_mode)
-        found = entries_in(params["file"], params["delimiter"]) if params["file"] else None
-        if isinstance(found, dict):
-            edits, result = edits_of_report(ledger, rows_to_settle(found, ledger), secrets)
+        entries = params["entries"]
+        if params["file"]:
+            entries = entries_in(params["file"], params["delimiter"])
+        if params["file"] and not isinstance(entries, list):
+            edits, result = edits_of_report(ledger, rows_to_settle(entries, ledger), secrets)
         else:
-            params = {**params, "entries": found} if params["file"] else params
-            edits, result = edits_of(ledger, params, secrets)
+            edits, result = edits_of(ledger, {**params, "entries": entries}, secrets)
         if edits and not run.check_mode:
             write_edits(ledger, edits, run_id())
         run.warn_if_back(ledger)

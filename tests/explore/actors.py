@@ -65,7 +65,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
 )
 from support import CREATE, LEAST, SPECS
-from support.turns import LEASE, Answers, Killed, World
+from support.turns import Answers, Killed, World
 
 from .places import Database, Notes, Place
 
@@ -120,7 +120,7 @@ class Run:
         self.world = world
         self.tried_for = tried_for
         self.places = {name: Place(world, name) for name in "ABC"}
-        self.notes: dict[str, Notes] = defaultdict(lambda: Notes(world))  # by controller
+        self.notes: dict[str, dict[str, str]] = defaultdict(dict)  # by controller
         self.assets: list[Asset] = []
         self.told: list[Told] = []
         self.approved: dict[str, Result] = {}  # the rows of a plan
@@ -171,7 +171,11 @@ class Run:
         **how: bool,
     ) -> Ledger:
         """Open the ledger at a place."""
-        return Ledger(self.database(at, loses), self.notes[controller], url, **how)
+        return Ledger(self.database(at, loses), self.seen(controller), url, **how)
+
+    def seen(self, controller: str = "c") -> Notes:
+        """Return the notes of a controller for the run that is running."""
+        return Notes(self.world, self.notes[controller], self.world.process.name)
 
     def existing(self, name: str) -> list[Asset]:
         return [asset for asset in self.assets if asset.name == name and asset.exists]
@@ -337,7 +341,8 @@ def send_list(
         recording = _recording(run, "A", controller, approved, loses=loses)
         given = (options_of_list(names), _context(run), lambda _service: recording)
         results = carry_out_list(*given, run.approved if approved else None).results
-        lacking = [text.partition(" ")[0] for text in recording.recover()[1]]
+        recording.recover()  # fails if it could not look, or not mend what was lost
+        lacking = []
     except ServicesError as error:
         results = results or dict.fromkeys(lacking, Result.of_error(error))
     run.told += [Told(who, *each, each[0] not in lacking) for each in results.items()]
@@ -491,7 +496,7 @@ def move(run: Run, to: str = "B", at: str = "A") -> None:
     with suppress(ServicesError):
         source = run.opened(at, is_moving=True)
         source.find([])
-        move_ledger(source, run.database(to), run.notes["c"], False)
+        move_ledger(source, run.database(to), run.seen(), False)
 
 
 def move_on(run: Run) -> None:

@@ -195,7 +195,9 @@ def _is_excused(run: Run, asset: Asset) -> bool:
             if is_told or is_before or (run.restored is not None and not told.has_looked):
                 return True
     processes = [actor.process for actor in run.world.actors]
-    return any(each.name == asset.by and (each.is_dead or each.has_lost_a_write) for each in processes)
+    return any(
+        each.name == asset.by and (each.is_dead or each.has_lost_a_write) for each in processes
+    )
 
 
 def _invented(run: Run) -> Iterator[str]:
@@ -203,7 +205,9 @@ def _invented(run: Run) -> Iterator[str]:
     ids = {asset.id for asset in run.assets}
     for place in _in_use(run):
         done = [entry for entry in place.entries() if entry.state == "done"]
-        yield from (f"{entry.name} is {entry.asset_id}" for entry in done if entry.asset_id not in ids)
+        yield from (
+            f"{entry.name} is {entry.asset_id}" for entry in done if entry.asset_id not in ids
+        )
         if len(done) != len({entry.asset_id for entry in done}):
             yield "two entries have one id"
         for entry in done:

@@ -25,12 +25,12 @@ class Path:
     """Deviates at some choices; remembers how many options each of them had."""
 
     def __init__(self, deviations: dict[int, int]) -> None:
-        self._deviations = deviations
+        self.deviations = deviations
         self.counts: list[int] = []
 
     def __call__(self, ways: int, faults: int) -> int:
         self.counts.append(ways + faults)
-        return self._deviations.get(len(self.counts) - 1, 0)
+        return self.deviations.get(len(self.counts) - 1, 0)
 
 
 def every_path(most: int, run: Callable[[Path], None]) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -133,16 +135,19 @@ class Database(SqliteDatabase):
 
 
 class Notes(Seen):
-    """The notes of a controller, in memory; others go on before each is written."""
+    """The notes of a controller for one run, in memory; others go on before each is written."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._texts: dict[str, str] = {}
+    def __init__(self, world: World, texts: dict[str, str], run: str) -> None:
+        """`texts`: the notes of all runs of the controller."""
+        self._world, self._texts, self._run = world, texts, run
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._world.point("a note")
+        yield
 
     def _read(self, name: str) -> str:
         return self._texts.get(name, "")
 
     def _write(self, name: str, text: str) -> None:
-        if text != self._texts.get(name):
-            self._world.point("a note")
-            self._texts[name] = text
+        self._texts[name] = text

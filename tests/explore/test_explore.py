@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from .casts import CASTS, problems_of
-from .choosing import Random
+from .choosing import Path, Random, every_path
 
 RUNS, FAULTS = 150, 4
 # Seconds for which a call whose answer was lost is tried again; below 0: not once more.
 TRIED_FOR = (10, -1)
+DEVIATIONS = {"update": 2}  # of each path at most, 1 for all others
 
 
 @pytest.mark.parametrize("name", CASTS)
@@ -18,3 +19,12 @@ def test_at_random(name):
         tried_for = TRIED_FOR[seed % len(TRIED_FOR)]
         problems = problems_of(CASTS[name], Random(seed), FAULTS, tried_for=tried_for)
         assert problems == [], seed
+
+
+@pytest.mark.parametrize("tried_for", TRIED_FOR)
+@pytest.mark.parametrize("name", CASTS)
+def test_every_path(name, tried_for):
+    def run(path: Path) -> None:
+        assert problems_of(CASTS[name], path, FAULTS, tried_for=tried_for) == [], path.deviations
+
+    every_path(DEVIATIONS.get(name, 1), run)

@@ -309,6 +309,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.usefixtures("ledger")
 def test_what_is_refused_is_refused_before_anything_is_sent(ansible, service):
     """An empty `fleet_only` selects nothing, as `-e fleet_only=$UNSET` in a pipeline."""
     service.seed("role-0001", name="one")

@@ -81,7 +81,7 @@ STOPPING = REPORTING.replace(
 @pytest.mark.parametrize(
     "more",
     [
-        {"token": ""},
+        {"token": "of two\nlines"},
         {"machines": [{"name": "vm9"}, {"name": ""}]},
     ],
     ids=str,

@@ -13,9 +13,8 @@ from support.running import Ansible
 
 __all__ = ["collections"]
 
-# Sends a task down the ordinary module path; as root, since files would have to be handed to
-# another user.
-BECOME = {"become": True, "become_method": "myself", "become_user": "root"}
+# Sends a task down the ordinary module path.
+ON_TARGET = {"vars": {"ansible_connection": "process"}}
 
 
 class Run(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 from support.service import Service
 
 from .canary import CLIENT_ID, SECRETS, echo, found_below, found_in
-from .conftest import BECOME
+from .conftest import ON_TARGET
 
 LEAST = {
     "compute_virtual_machine": {"name": "web01"},
@@ -98,7 +98,7 @@ def tasks(url: str, module: str, in_process: bool) -> list[dict]:
             "register": f"result_{number}",
             "ignore_errors": True,
             "check_mode": scene.check,
-            **({} if in_process else BECOME),
+            **({} if in_process else ON_TARGET),
         }
         made.append(task)
     results = ", ".join(f"result_{number}" for number in range(len(SCENES)))

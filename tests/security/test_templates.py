@@ -12,7 +12,7 @@ from faults.behaviors import whole
 from support.ledgers import create
 from support.service import Peer, Service
 
-from .conftest import BECOME
+from .conftest import ON_TARGET
 
 MODULE = "infrastructure.services.compute_virtual_machine"
 ROLE = "infrastructure.services.cassandra_application_role"
@@ -131,7 +131,7 @@ def tasks(url: str, keywords: dict) -> list[dict]:
     "keywords",
     [
         pytest.param({}, id="in process"),
-        pytest.param(BECOME, id="as a module", marks=pytest.mark.matrix),
+        pytest.param(ON_TARGET, id="as a module", marks=pytest.mark.matrix),
     ],
 )
 def test_no_expression_in_an_answer_is_evaluated(keywords, ansible, tmp_path):

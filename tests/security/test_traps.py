@@ -37,6 +37,7 @@ def test_a_netrc_does_not_add_itself_to_a_token_request():
             "auth_url": endpoint.url,
             "auth_parameters": parameters,
             "name": "web01",
+            "ledger": "none",
             "retries": 0,
         }
         run_exactly(CREATE, {"base_url": "http://127.0.0.1:9", **options})

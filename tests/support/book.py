@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -28,9 +29,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.le
 
 from .virtual_time import VirtualTime
 
-COMMIT = 0.005  # seconds
-
-
 @dataclass
 class Book:
     """`away`: from when to when it does not answer; `blocks`: seconds until a write notices that."""
@@ -42,27 +40,33 @@ class Book:
     loses: float = 0.0  # the part of such writes that takes effect
     refuses: str = ""  # a kind of write
     goes_back: float = math.inf  # when
+    commit: float = 0.005  # seconds
     entries: dict[Key, Entry] = field(default_factory=dict)
     leases: dict[Key, float] = field(default_factory=dict)  # until when
     rows: dict[int, HistoryRow] = field(default_factory=dict)  # by revision
     writes: int = 0
+    sleep: Callable[[float], None] = bool
     shown = "/book"
     database = SimpleNamespace(tried_for=10.0, most_written=50)
 
     def find(self, keys, with_rows: bool = False) -> Snapshot:
-        """Return the entries of these keys; look again while it is away, as Ledger does."""
+        """Return the entries of these keys."""
         del with_rows
+        self._wait()
+        found = {key: self._entry(key) for key in keys if key in self.entries}
+        return Snapshot(found, {}, Serial(), [])
+
+    def _wait(self) -> None:
+        """Look again while it is away, as Ledger does."""
         until = self.time.now + self.database.tried_for
         while self._is_away():
             if self.time.now > until:
                 raise LedgerAway("it does not answer")
-            self.time.take(self.blocks + 0.2)
-        found = {key: self._entry(key) for key in keys if key in self.entries}
-        return Snapshot(found, {}, Serial(), [])
+            self.sleep(self.blocks + 0.2)
 
     def _entry(self, key: Key) -> Entry:
         end = self.leases.get(key, 0.0)
-        return self.entries[key]._replace(lease_until=int(end) if end > self.time.now else 0)
+        return self.entries[key]._replace(lease_until=math.ceil(end) if end > self.time.now else 0)
 
     def with_ids(self, resource: str, ids) -> dict[str, Key]:
         """Return no entry that has one of these ids."""
@@ -82,6 +86,7 @@ class Book:
 
     def history(self, keys) -> dict[Key, list[HistoryRow]]:
         """Return no row."""
+        self._wait()
         return {key: [] for key in keys}
 
     def write(self, changes: list[Change]) -> list[bool]:
@@ -99,7 +104,7 @@ class Book:
         """Apply what is asked for and let time pass, or be away."""
         if not self._is_away():
             applies()
-            self.time.take(COMMIT)
+            self.time.take(self.commit)
             return
         if self.chance.random() < self.loses:
             applies()
@@ -137,6 +142,11 @@ class Book:
         if (entry and entry.state == DONE) or not self._write(change):
             return None
         return change.after
+
+    def settle(self, key: Key) -> None:
+        """Let somebody say that an asset is absent, whoever works on it."""
+        self.entries.pop(key, None)
+        self.leases.pop(key, None)
 
     def end(self, key: Key, intent: Entry) -> None:
         """Let it end as created."""

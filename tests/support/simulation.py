@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from typing import Callable, NamedTuple
 from unittest.mock import patch
 
@@ -16,6 +17,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._http impo
     Answer,
     transport,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._resources.planning import (
+    compare,
+)
 from ansible_collections.infrastructure.services.plugins.module_utils._task.journal import NoLedger
 from ansible_collections.infrastructure.services.plugins.module_utils._task.loop import Job, Loop
 from ansible_collections.infrastructure.services.plugins.module_utils._task.options import (
@@ -23,8 +27,9 @@ from ansible_collections.infrastructure.services.plugins.module_utils._task.opti
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._task.task import (
     Context,
-    work_of,
+    call_of,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._task.work import Work
 
 from support import CREATE, LEAST, SPECS, validate
 
@@ -123,7 +128,10 @@ def simulate(
         unknown = sum(result.outcome == UNKNOWN for result in ended) if max_unknown else 0
         return f"{unknown} in doubt" if 0 < max_unknown <= unknown else ""
 
-    jobs = [Job(work_of(task, context)) for task in NoLedger().plan_all(tasks)]
+    jobs = [
+        Job(Work(call_of(task, context), task, partial(compare, task), context.secrets))
+        for task in NoLedger().plan_all(tasks)
+    ]
     tokens = Tokens(settings, Memory(), context.secrets.mask)
     loop = Loop(jobs, NoLedger(), tokens, width, watch, time.clock, time, time.start)
     random.seed(1)

@@ -25,9 +25,8 @@ Clocks = Sequence[float]
 
 # Seconds of a lease that no attempt uses: clocks differ, and a process may be stopped.
 MARGIN = 60.0
-# Of these, the seconds before its end that its owner leaves to the clock of the database, and to the
-# tries of a beginning that the database may have applied at the first one.
-_EARLY = 20.0
+# Of these, the seconds before its end that its owner leaves to the clock of the database.
+_EARLY = 5.0
 
 
 def read_clocks() -> Clocks:

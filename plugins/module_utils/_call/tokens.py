@@ -225,5 +225,7 @@ def _token_in(fields: Mapping[str, Any]) -> Token | None:
         seconds = float(fields["expires_in"])
     except (KeyError, TypeError, ValueError, OverflowError):
         seconds = math.inf
-    seconds = max(0.0, seconds - min(_MARGIN, seconds / 2))
+    if not seconds > 0:  # also nan; it would be fetched again and again
+        seconds = math.inf
+    seconds -= min(_MARGIN, seconds / 2)
     return Token(value, time.time() + seconds, scope if isinstance(scope, str) else None)

@@ -36,6 +36,7 @@ _MOST_WARNINGS = 20
 _LARGE = 680_000  # characters
 # The outcome of a list is the one that needs a person most.
 _BY_NEED = (UNKNOWN, REJECTED, ACCEPTED, NOT_SENT)
+_DIFFERS = "differs"
 _EFFECTS = {
     NOT_SENT: "not sent",
     REJECTED: "rejected",
@@ -128,8 +129,9 @@ class ListResult:
         failed = [item for item in items if item.failed]
         if failed:
             of_all = f"{len(failed):,} of {len(items):,} {self.spec.sent.resource.noun}s failed"
-            found = Counter(_EFFECTS[item.outcome] for item in failed)
-            effects = ", ".join(f"{found[it]:,} {it}" for it in _EFFECTS.values() if found[it])
+            found = Counter(_DIFFERS if it.differs else _EFFECTS[it.outcome] for it in failed)
+            words = [_DIFFERS, *_EFFECTS.values()]
+            effects = ", ".join(f"{found[word]:,} {word}" for word in words if found[word])
             if not self.spec.sent.creates:  # an update is never in doubt
                 effects = effects.replace(_EFFECTS[UNKNOWN], UNKNOWN)
             names = listing([printable(str(item.item)) for item in failed])

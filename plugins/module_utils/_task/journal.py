@@ -56,7 +56,7 @@ class NoLedger:
 
         `known`: of its attempts so far.
         """
-        raise error
+        return known
 
     def not_recorded(
         self, unwritten: Any, task: Task, result: Result, error: LedgerError

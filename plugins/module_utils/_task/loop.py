@@ -316,7 +316,7 @@ class Loop:
         """Start a thread; one that cannot be started is a reason to stop."""
         try:
             self.start(*given)
-        except RuntimeError as error:
+        except (RuntimeError, MemoryError) as error:
             self._stop(f"no thread could be started: {error}")
 
     def _attempt(

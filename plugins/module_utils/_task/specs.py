@@ -30,7 +30,7 @@ from .._values import (
 from .options import ARGUMENT_SPEC, MANY, SECRET
 
 IN_DOUBT = "in_doubt"  # every state but done
-_STATES = ("intent", "done", "accepted", "unknown")
+STATES = ("intent", "done", "accepted", "unknown")
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,12 @@ def _delimiter(value: Any) -> Any:
 
 
 def _ledger_id(value: Any) -> Any:
-    if not re.fullmatch("[0-9a-f]{32}", value):
+    if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value)):
         raise ValueError
     return value
 
 
+LEDGER_ID = Type("str", "a ledger_id: 32 hexadecimal digits", _ledger_id)
 DELIMITER = Type("str", "one character such as ;", _delimiter)  # of a CSV file
 _ITEMS = dict(
     type=Type(
@@ -182,7 +183,7 @@ LEDGER_ENTRY = ModuleSpec(
     item_options=dict(
         _ENTRY,
         resource=dict(_ENTRY["resource"], required=True),
-        state=dict(type=TEXT, choices=["absent", "present", *_STATES], default="present"),
+        state=dict(type=TEXT, choices=["absent", "present", *STATES], default="present"),
     ),
     item_constraints=dict(
         mutually_exclusive=[("id", "name")],
@@ -197,7 +198,7 @@ LEDGER_CREATE = ModuleSpec(
     dict(
         **REQUIRED_LEDGER,
         base_url=ARGUMENT_SPEC["base_url"],
-        replaces=dict(type=Type("str", "a ledger_id: 32 hexadecimal digits", _ledger_id)),
+        replaces=dict(type=LEDGER_ID),
     ),
 )
 LEDGER_MOVE = ModuleSpec(
@@ -214,7 +215,7 @@ LEDGER_INFO = ModuleSpec(
         **REQUIRED_LEDGER,
         resource=dict(type=TEXT, choices=list(RESOURCES)),
         names=dict(type=LIST, elements=TEXT),
-        states=dict(type=LIST, elements=TEXT, choices=[*_STATES, IN_DOUBT]),
+        states=dict(type=LIST, elements=TEXT, choices=[*STATES, IN_DOUBT]),
         changed_since=dict(type=DATE_TIME),
         run=dict(type=TEXT),
         history=dict(type=BOOLEAN),

@@ -23,14 +23,13 @@ from ...module_utils._resources.planning import ENVELOPE, require_usable
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES, VIRTUAL_MACHINE
 from ...module_utils._result import Returned
 from ...module_utils._secrets import Secrets, printable
-from ...module_utils._task.specs import LEDGER_ENTRY
+from ...module_utils._task.specs import LEDGER_ENTRY, STATES
 from ...module_utils._task.validation import converted
 from ...module_utils._values import Asset, Params, prune
 from .entries import (
     ABSENT,
     DONE,
     EDITS,
-    STATES,
     STATES_IN_DOUBT,
     Change,
     Entry,
@@ -142,7 +141,7 @@ def _edit_of_row(
         after = entry_after(key, before, options, secrets)
     elif has_effect and before is None and not is_known:
         after = Entry(row["state"], {}, {}, began_at=row["at"], began=began)
-    if is_known:
+    if any(each.revision == began for each in history):
         return Change(Write.EDIT, key, before, after)
     if after and before is None:
         after = after._replace(began=began)
@@ -256,6 +255,8 @@ def entry_after(key: Key, before: Entry | None, options: Params, secrets: Secret
     """Return the entry that an edit leaves, None for none; raise ServicesError if it is forbidden."""
     state, asset = options["state"], options["asset"] or {}
     known = id_of(before) if before else ""
+    if before and (state, asset) == (before.state, before.asset):
+        return before  # a row of ledger_info, which may have values that no edit may
     if state in STATES_IN_DOUBT and asset.get("id") in (None, known or None):
         return before or Entry(state, {}, {})  # nobody has filled it in
     if state == ABSENT:

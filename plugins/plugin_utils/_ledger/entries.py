@@ -29,12 +29,11 @@ from ...module_utils._call.attempt import Clocks
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ...module_utils._resources import names, planning
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
-from ...module_utils._task.specs import IN_DOUBT
+from ...module_utils._task.specs import IN_DOUBT, STATES
 
 Entry = planning.Entry
 
 INTENT, DONE = "intent", planning.DONE
-STATES = (INTENT, DONE, ACCEPTED, UNKNOWN)
 STATES_IN_DOUBT = (INTENT, ACCEPTED, UNKNOWN)
 ABSENT = "absent"  # no entry, in the history
 NO_LIMIT = 2**63 - 1  # of row numbers: no plan was approved
@@ -242,11 +241,6 @@ def state_of(entry: Entry | None) -> str:
 def is_running(entry: Entry | None) -> bool:
     """Return whether another task may be sending a request for an entry."""
     return bool(entry and entry.lease_until)
-
-
-def is_ledger_id(text: str) -> bool:
-    """Return whether a text can be a ledger_id."""
-    return bool(re.fullmatch("[0-9a-f]{32}", text))
 
 
 def id_of(entry: Entry) -> str:

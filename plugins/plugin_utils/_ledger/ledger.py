@@ -21,6 +21,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, TypeVar, 
 from ...module_utils._errors import LedgerAway, LedgerError
 from ...module_utils._secrets import printable
 from ...module_utils._task.options import LEDGER_VARIABLE
+from ...module_utils._task.specs import LEDGER_ID
 from . import sql
 from .entries import (
     Change,
@@ -31,7 +32,6 @@ from .entries import (
     Write,
     entry_of,
     id_of,
-    is_ledger_id,
 )
 from .postgresql import PostgresDatabase
 from .seen import Seen
@@ -69,7 +69,7 @@ class Snapshot(NamedTuple):
 class Ledger:
     """The ledger of a task or a list. Every method raises LedgerError."""
 
-    header: Header  # of the last snapshot
+    header = Header("", "", "")  # of the last snapshot
 
     def __init__(
         self, database: Database, seen: Seen, base_url: str = "", is_moving: bool = False
@@ -88,7 +88,6 @@ class Ledger:
         self._seen = seen
         self._base_url = base_url
         self._is_moving = is_moving
-        self._ledger_id = ""
         try:
             self._require_tables()
             self.refresh()
@@ -220,8 +219,11 @@ class Ledger:
         return serial == Serial() or bool(self._snapshot([(sql.HAS_ROW, serial)])[0])
 
     def had(self, row: Serial) -> bool:
-        """Return whether the history has a beginning or an edit, or what was written back of it."""
-        found = (sql.HAS_BEGUN, (row.revision, row.revision))
+        """Return whether the history has a beginning or an edit, also if it was given back.
+
+        An outcome that was recorded anew shows nothing about the rows before it.
+        """
+        found = (sql.HAS_REVISION, (row.revision,))
         return row == Serial() or bool(self.database.execute([found])[0].rows)
 
     def start_leases(self) -> None:
@@ -315,19 +317,22 @@ class Ledger:
                 f" else (schema {printable(str(schema))}, not {sql.SCHEMA}). Use the version that"
                 " wrote it, or another ledger"
             )
-        header = Header(*values)
-        texts = (header.ledger_id, header.base_url, header.state, header.place)
-        if not (all(isinstance(text, str) for text in texts) and is_ledger_id(header.ledger_id)):
+        try:
+            header = Header(*values)
+            LEDGER_ID(header.ledger_id)
+            is_sound = all(isinstance(text, str) for text in (header.base_url, header.place))
+        except TypeError:
+            is_sound = False
+        if not is_sound:
             raise LedgerError(
                 f"{self.where} is no ledger: its ledger_id is not 32 hexadecimal digits, or another"
                 " value about it is no text. Restore it from a backup"
             )
-        if header.ledger_id != (self._ledger_id or header.ledger_id):
+        if self.header.ledger_id not in ("", header.ledger_id):
             raise LedgerError(
                 f"{self.where} is another ledger than the one that this task began with. Check which"
                 " ledger is there, then run again"
             )
-        self._ledger_id = header.ledger_id
         return header
 
     def _entry(self, row: Row) -> Entry:

@@ -20,10 +20,10 @@ from ...module_utils._errors import NOT_SENT, InvalidInput
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
 from ...module_utils._result import Returned
 from ...module_utils._secrets import printable
-from ...module_utils._task.specs import IN_DOUBT
+from ...module_utils._task.specs import IN_DOUBT, STATES
 from ...module_utils._values import Params
 from . import sql
-from .entries import ABSENT, STATES, STATES_IN_DOUBT, Entry, Key, is_in_doubt, is_running
+from .entries import ABSENT, STATES_IN_DOUBT, Entry, Key, is_in_doubt, is_running
 from .ledger import Ledger, playbook_command
 
 # The columns of a CSV file.

@@ -120,8 +120,7 @@ def _is_complete(source: Ledger, target: Ledger | None, place: str) -> bool:
         return False
     there = target.header
     is_same = there.ledger_id == here.ledger_id
-    is_reserved = is_same and there.state == sql.FILLING
-    if is_reserved and (not is_moved or there.reservation == here.reservation):
+    if is_same and there.state == sql.FILLING:
         return False
     target.require_usable()
     if is_same and is_moved:
@@ -156,7 +155,8 @@ def _reserve(source: Ledger, place: Database, seen: Seen) -> Ledger:
 def _close(source: Ledger, target: Ledger) -> None:
     """Mark the source as moved to the target, once no request is in flight."""
     mark = (target.where, target.header.reservation)
-    source.execute([(sql.CLOSE, (*mark, source.header.reservation))], Write.EDIT)
+    known = source.header.reservation
+    source.execute([(sql.CLOSE, (*mark, known, target.where))], Write.EDIT)
     source.refresh()
     if (source.header.place, source.header.reservation) != mark:
         raise _changed_meanwhile(source)
@@ -184,7 +184,8 @@ def _fill(source: Ledger, target: Ledger) -> None:
                 copy = sql.COPY.format(table, columns, marks)
                 statements.append((copy, tuple(chain.from_iterable(some))))
             if not target.execute(statements, Write.COPY)[0].changed:
-                return  # another mover has opened it
+                _require_opened(source, target)
+                return
             after = rows[-1][: len(after)]
     for table in sql.COPIED:
         count = sql.COUNT.format(table)
@@ -192,6 +193,13 @@ def _fill(source: Ledger, target: Ledger) -> None:
             raise LedgerError(
                 f"{target.where} does not have as many rows as {source.where}. Run the move again"
             )
+
+
+def _require_opened(source: Ledger, target: Ledger) -> None:
+    """Raise LedgerError unless another mover has opened the target."""
+    target.refresh()
+    if target.header.state == sql.FILLING:
+        raise _changed_meanwhile(source)
 
 
 def _open(source: Ledger, target: Ledger) -> None:

@@ -14,6 +14,7 @@ from typing import Callable, Mapping, Sequence
 from ...module_utils._call.attempt import MARGIN, Clocks, Lease, read_clocks
 from ...module_utils._errors import (
     ACCEPTED,
+    NOT_SENT,
     UNKNOWN,
     InvalidInput,
     LedgerError,
@@ -99,6 +100,8 @@ class Recording(NoLedger):
         self.serial: Serial | None = None
         # The outcomes of requests that may have had an effect.
         self._recorded: dict[Key, Change] = {}
+        # When changes were first tried, by revision: a lease may have begun then.
+        self._first_tries: dict[int, Clocks] = {}
         self._secrets = secrets
         self._run = run
         self._approved_rows = approved_rows
@@ -111,7 +114,7 @@ class Recording(NoLedger):
         for look in count():
             found = self.ledger.find(keys, with_rows=check_mode)
             running = {key.name: entry for key, entry in found.entries.items() if is_running(entry)}
-            if check_mode or not running:
+            if check_mode or not running or self.ledger.has_gone_back:
                 break
             self.ledger.start_leases()
             if look == _SILENT:
@@ -206,12 +209,22 @@ class Recording(NoLedger):
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
         effects = self.ledger.write([*changes])
-        if any(change.kind is Write.BEGIN for change in changes) and self.ledger.has_gone_back:
+        begun = [
+            change for change, done in zip(changes, effects) if done and change.kind is Write.BEGIN
+        ]
+        if begun and self.ledger.has_gone_back:
+            self.ledger.write([self._withdrawn(change) for change in begun])
             raise LedgerError(self.ledger.gone_back())
         return [
             Lease(change.lease_seconds, change.since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
         ]
+
+    def _withdrawn(self, begun: Change) -> Change:
+        """Return the change that takes a beginning back, for which nothing was sent."""
+        before = begun.before
+        row = HistoryRow(INTENT, state_of(before), run=self._run, outcome=NOT_SENT)
+        return stamped(Change(Write.OUTCOME, begun.key, begun.after, before, row))
 
     def left(self, written: Change, task: Task) -> Task:
         """Return a task whose attempt has ended, as it begins again."""
@@ -227,6 +240,7 @@ class Recording(NoLedger):
         if not may_exist:
             return self._with_next_step(result, task, state_of(written.after))
         error = LedgerError("another task changed its entry meanwhile")
+        had_effect = had_effect or self._was_changed_since(written)
         is_recorded = had_effect
         try:
             is_recorded = had_effect or all(self.ledger.write([replace(written, before=None)]))
@@ -302,6 +316,14 @@ class Recording(NoLedger):
                 f" rows, so it was recorded anew: {listing(restored)}"
             )
         )
+
+    def _was_changed_since(self, written: Change) -> bool:
+        """Return whether somebody has edited the entry of an outcome that was written before."""
+        try:
+            revisions = [row.revision for row in self.ledger.last_rows(written.key)]
+        except LedgerError:
+            return False
+        return written.revision in revisions[:-1]
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""

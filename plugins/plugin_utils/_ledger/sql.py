@@ -88,8 +88,8 @@ LAST_BEGUN = (
     f"SELECT number, revision FROM {HISTORY} WHERE outcome = '' ORDER BY number DESC LIMIT 1"
 )
 HAS_ROW = f"SELECT 1 FROM {HISTORY} WHERE number = ? AND revision = ?"
-# A beginning that was written back has another number; or only its end was.
-HAS_BEGUN = f"SELECT 1 FROM {HISTORY} WHERE revision = ? OR began = ? LIMIT 1"
+# A row that a report has given back has another number.
+HAS_REVISION = f"SELECT 1 FROM {HISTORY} WHERE revision = ? LIMIT 1"
 COUNTS = (
     f"SELECT resource, state, count(*), min(began_at) FROM {ENTRY} WHERE {{}}"
     f" AND NOT ({_RUNNING}) GROUP BY resource, state"
@@ -201,7 +201,9 @@ OPEN_INTENT = f"state = 'intent' AND ({_CREATED} OR {_RUNNING})"
 _NO_INTENT = f"NOT EXISTS (SELECT 1 FROM {ENTRY} WHERE {OPEN_INTENT})"
 CLOSE = (
     f"UPDATE {LEDGER} SET state = '{MOVED}', place = ?, reservation = ?"
-    f" WHERE state = '{IN_USE}' AND reservation = ? AND {_NO_INTENT}"
+    # A source that is closed already takes over a reservation that was made anew.
+    f" WHERE reservation = ? AND ((state = '{IN_USE}' AND {_NO_INTENT})"
+    f" OR (state = '{MOVED}' AND place = ?))"
 )
 SET_URL = (
     f"UPDATE {LEDGER} SET base_url = ? WHERE state = '{IN_USE}' AND base_url = ? AND {_NO_INTENT}"

@@ -26,7 +26,7 @@ from .._ledger.location import open_ledger
 from .._ledger.seen import Seen
 from .ansible_core import TaskAction, prints_lines, run_id, setting, untrusted
 from .role import FLEET, spec_in_role
-from .workers import is_orphan, prepare_workers, show
+from .workers import is_orphan, prepare_workers, require_parent, show
 
 
 @dataclass
@@ -78,9 +78,10 @@ class TaskRun:
             show(*lines, stderr=stderr or not prints_lines())
 
     def pause(self, seconds: float) -> None:
-        """Wait before anything is sent; a signal ends the wait."""
+        """Wait before anything is sent; a signal, or the end of the run, ends the wait."""
         with self.signals.raised():
             time.sleep(seconds)
+        require_parent()
 
     def open_ledger(self, given: str, base_url: str = "", writes: bool = False) -> Ledger:
         """Return the open ledger of an option; raise ServicesError.

@@ -29,8 +29,9 @@ from ...module_utils._resources.names import is_name
 from ...module_utils._resources.resources import RESOURCES
 from ...module_utils._result import Result
 from ...module_utils._secrets import for_message, printable
+from ...module_utils._task.specs import STATES
 from ...module_utils._values import Params, date_time
-from .._ledger.entries import NO_LIMIT, STATES, Serial, author, current_time
+from .._ledger.entries import NO_LIMIT, Serial, author, current_time
 from .._ledger.ledger import Ledger
 from .plan import own_fields, plan_lines, shared_fields
 from .plan import text as as_text
