@@ -46,6 +46,8 @@ class Book:
     leases: dict[Key, float] = field(default_factory=dict)  # until when
     rows: dict[int, HistoryRow] = field(default_factory=dict)  # by revision
     writes: int = 0
+    failed_at: float = 0.0  # the last write
+    _tried: set[int] = field(default_factory=set)  # the beginnings of a write that failed
     sleep: Callable[[float], None] = bool
     shown = "/book"
     database = SimpleNamespace(tried_for=10.0, most_written=50)
@@ -97,6 +99,10 @@ class Book:
         assert len(changes) <= self.database.most_written
         if any(change.kind.name == self.refuses for change in changes):
             raise LedgerError("disk full")
+        begun = {change.revision for change in changes if change.kind is Write.BEGIN}
+        assert not self._tried or begun <= self._tried, "an attempt begins while it is away"
+        self._tried = begun if self._is_away() else set()
+        self.failed_at = self.time.now if self._is_away() else 0.0
         effects: list[bool] = []
         self._answer(applies=lambda: effects.extend(map(self._write, changes)))
         return effects

@@ -317,6 +317,7 @@ class World:
             "was made": outcome in (NOT_SENT, REJECTED) and RUN in made,
             "has an attempt that is unknown": outcome in (NOT_SENT, REJECTED) and grave == UNKNOWN,
             "was begun": result.skipped and (RUN in made or (bool(entry) and entry.run == RUN)),
+            "has no rival": not self.s.others and "another task began" in result.msg.text,
             **self.unrecorded(made, entry, result),
         }
         self.problems += [f"{key} {what}: {outcome}, {result.msg}" for what in wrong if wrong[what]]
@@ -335,13 +336,15 @@ class World:
         leaks = [loop.width.in_flight for loop in self.loops if not loop.reason]
         end, stop = self.ended_at, min(self.stopped_at, self.signal_at, self.ended_at)
         wrong = {
+            "it tried a ledger that is away for too long": self.book.failed_at
+            > self.loops[-1]._deadline,
             f"its reason to stop is {done.reason!r}": self.s.stops in (True, False)
             and bool(done.reason) != self.s.stops,
             f"{done.reason}": "unexpected" in done.reason and not self.raised,
             f"{leaks} keep their places": any(leaks),
             f"it took {end:.3f} s": end > self.s.seconds,
             f"it ended {end - stop:.1f} s after the reason to stop": end - stop
-            > GRACE + 2 + self.s.book.get("blocks", 0),
+            > GRACE + 1 + 2 * max(self.book.blocks, self.book.commit),
         }
         self.problems += [what for what in wrong if wrong[what]]
 

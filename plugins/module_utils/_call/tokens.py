@@ -170,11 +170,6 @@ class Tokens:
             self._own = {}
             self._memory.write(self._name, {})
 
-    def close(self) -> None:
-        """Let others fetch; an attempt that is in flight is left alone."""
-        if self._is_fetching:
-            self._end()
-
 
 def build_token_request(credentials: Credentials) -> Request:
     """Return the token request (RFC 6749 sections 2.3.1 and 4.4.2)."""

@@ -100,7 +100,6 @@ class Loop:
             self._leave(job)
         kind = LedgerAway if self._away_since < math.inf else LedgerError
         self._give_up(kind("it did not answer in time"))
-        self.tokens.close()
 
     def _is_going(self) -> bool:
         left = self._pending, self._to_begin, self._in_flight, self._to_record, self._waiting
@@ -141,7 +140,7 @@ class Loop:
         is_refused = answer.attempt.event is Event.UNAUTHORIZED
         if is_refused:
             self.tokens.discard(answer.token)
-        if answer.wait is not None and not self.reason:
+        if answer.wait is not None:
             job.due = self.clock() + answer.wait
             self._record(job, self._timed(job, answer.result))  # nobody waits under a lease
             return
@@ -250,8 +249,6 @@ class Loop:
             self._away_since = min(self._away_since, self.clock())
             if self.clock() - self._away_since > self.journal.patience:
                 self._give_up(error)
-            elif self.reason:
-                self._drop_beginnings(error)
             return
         except LedgerError as error:
             self._give_up(error)

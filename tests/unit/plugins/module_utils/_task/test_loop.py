@@ -56,6 +56,7 @@ SCENARIOS = {
         100, lookups=(0.0, NEVER, 30.0), takes=(0.5, 3.0), signal=(0, 9), stops=True
     ),
     "signal and 429": Scenario(60, fates={"throttled": 0.5}, signal=(0, 12), stops=True),
+    "look-ups that outlast their lease": Scenario(60, lookups=(0, 0, 0, 70), stops=None),
     "others": Scenario(others=((0.0, 3, 4.0), (0.5, 10, 10.0), (0.2, 15, 200.0))),
     "others and 429": Scenario(
         40, fates={"throttled": 0.4}, others=tuple((0.3 * n, n, 3.0) for n in range(40)), stops=None
