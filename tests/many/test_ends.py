@@ -8,6 +8,7 @@ of an item that outlasts it is tested in virtual time
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,9 +20,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ansible_collections.infrastructure.services.plugins.module_utils._task import loop
-from many.conftest import REPORTING, report_in, run_here
+from many.conftest import PLAY, REPORTING, report_in
 from support.ledgers import create, states
+from support.running import BIN
 from support.waiting import children, gone, until
 
 COUNT = 600
@@ -119,28 +120,29 @@ def test_the_keyword_timeout_is_reported_with_all_results_after_the_progress(sta
     assert re.search(progress, run.errors)
 
 
-def test_items_that_wait_for_a_token_count_as_never_started(service, tmp_path, monkeypatch):
-    """No intent is recorded before there is a token."""
-    monkeypatch.setattr(loop, "GRACE", 0.5)
-    ledger = str(tmp_path / "l.db")
-    asked = time.monotonic() + 1
-
-    def watch() -> str:
-        return "the task received SIGTERM" if time.monotonic() > asked else ""
-
+def test_ctrl_c_does_not_wait_for_a_token_and_its_items_count_as_never_started(
+    start, service, tmp_path
+):
+    """No intent is recorded before there is a token; the report needs no lock of the token."""
+    ledger = create(str(tmp_path / "l.db"), service.url)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        token = {
-            "auth_url": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "client_id": "me",
-            "access_token": None,
-            "client_secret": "secret-of-the-tests",
+        environment = {
+            "INFRASTRUCTURE_SERVICES_ACCESS_TOKEN": None,
+            "INFRASTRUCTURE_SERVICES_AUTH_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "INFRASTRUCTURE_SERVICES_CLIENT_ID": "me",
+            "INFRASTRUCTURE_SERVICES_CLIENT_SECRET": "secret-of-the-tests",
+            "INFRASTRUCTURE_SERVICES_LEDGER": ledger,
         }
-        result = run_here(
-            ledger, service.url, [f"vm{number}" for number in range(30)], watch=watch, **token
-        )
-        assert (result["outcome"], result["counts"]["not_sent"]) == ("not_sent", 30)
-        assert result["failed"] is True
-        assert (states(ledger), dict(service.created)) == ({}, {})
+        run = start(30, REPORTING, environment=environment, report=str(tmp_path / "fleet.json"))
+        asked, _address = silent.accept()
+        workers = children(run.process.pid)
+        with asked:
+            ENDS["Ctrl-C"](run)
+            run.end(30)
+            until(lambda: gone(workers), 30)
+    rows = report_in(tmp_path)["results"]
+    assert [(row["outcome"], row["skipped"]) for row in rows] == [("not_sent", True)] * 30
+    assert (states(ledger), dict(service.created)) == ({}, {})
 
 
 ON_A_TARGET = """if True:
@@ -165,3 +167,21 @@ def test_on_a_target_nothing_more_is_begun_once_nobody_reads_the_result(service)
         process.stdout.close()
         assert "nothing reads the result any more" in process.stderr.read()
     assert len(service.created) < 150
+
+
+def test_a_list_whose_output_nobody_reads_any_more_ends(ansible, service, tmp_path):
+    """As with `| head`, at which Ansible itself fails: all machines are made and recorded."""
+    service.seconds = 0.05
+    ledger = create(str(tmp_path / "l.db"), service.url)
+    (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+    machines = {"machines": [{"name": f"vm{number}"} for number in range(200)]}
+    (tmp_path / "more.json").write_text(json.dumps(machines), encoding="utf-8")
+    pipe = f"timeout -s KILL 60 {BIN}/ansible-playbook play.yml -e @more.json | head -n 2"
+    environment = {"INFRASTRUCTURE_SERVICES_LEDGER": ledger}
+    done = ansible.command(
+        "/bin/bash", "-c", f"{pipe}; test ${{PIPESTATUS[0]}} -ne 137", **environment
+    )
+    assert done.rc == 0, done.output
+    names = [machine["name"] for machine in machines["machines"]]
+    assert states(ledger) == dict.fromkeys(names, "done")
+    assert dict(service.created) == dict.fromkeys(names, 1)

@@ -45,6 +45,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.re
     Recording,
     key_of,
 )
+
 from support import CREATE, SPECS, UPDATE, validate
 from support.book import Book
 from support.virtual_time import VirtualTime
@@ -74,7 +75,7 @@ class Scenario:
     revoked_at: float = NEVER  # the first token; 0: none is accepted
     signal: tuple[float, float] = (NEVER, NEVER)  # between which seconds it comes
     others: tuple[tuple[float, int, float], ...] = ()  # when, which, how long
-    settled: tuple[tuple[float, int], ...] = ()  # when somebody settles which as absent
+    lost: tuple[tuple[float, int], ...] = ()  # when which intent is gone
     adopts: bool = False
     ledger: bool = True
     book: dict[str, object] = field(default_factory=dict)
@@ -140,8 +141,8 @@ class World:
         )
         for at, number, seconds in self.s.others:
             self.time.at(at, partial(self.begin_elsewhere, key_of(tasks[number]), seconds))
-        for at, number in self.s.settled:
-            self.time.at(at, partial(self.book.settle, key_of(tasks[number])))
+        for at, number in self.s.lost:
+            self.time.at(at, partial(self.book.lose, key_of(tasks[number])))
         self.time.at(self.s.revoked_at, self.revoke)
         limits = task.Limits(self.s.most, 30.0, self.watch)
         random.seed(1)
@@ -271,7 +272,8 @@ class World:
     def answer_with_token(self) -> Answer:
         if self.chance.random() < self.s.token_fails:
             return Answer(503, {})
-        token = {"access_token": f"token-{self.token}-of-the-tests", "expires_in": self.s.token_lives}
+        number = self.token if self.s.revoked_at else 1
+        token = {"access_token": f"token-{number}-of-the-tests", "expires_in": self.s.token_lives}
         return Answer(200, {}, json.dumps(token).encode())
 
     def revoke(self) -> None:
@@ -294,7 +296,7 @@ class World:
         """A request is on its way only under a lease that cannot end before it does."""
         if self.time.now > self.ended_at:
             self.problems.append(f"{key} was sent after the end")
-        if not self.s.ledger:
+        if not self.s.ledger or self.s.lost:
             return
         entries = {each.name: entry for each, entry in self.book.entries.items()}
         leases = {each.name: end for each, end in self.book.leases.items()}
@@ -359,5 +361,3 @@ class _Memory(Memory):
             self._world.time.at(until, partial(self.write, name, token))
         self._is_asked = True
         return self._world.time.now >= until
-
-
