@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-__import__("support.checkout")  # makes the collection importable
 from support.ledgers import create as create_ledger
 
 MODULE = "infrastructure.services.compute_virtual_machine"

@@ -19,6 +19,9 @@ from typing import NamedTuple
 import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support.checkout import CHECKOUT  # which also makes the collection importable
+
+# isort: split
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     DONE,
     Change,
@@ -28,7 +31,6 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.en
     stamped,
 )
 from benchmark.loops import ATTRIBUTES, MODULE, Server, access, holds, over, play, word
-from support.checkout import CHECKOUT  # which also makes the collection importable
 from support.ledgers import create, opened
 
 BIN = Path(sys.executable).parent

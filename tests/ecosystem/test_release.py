@@ -62,9 +62,13 @@ def git(directory: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
-    """The tracked and untracked, unignored files, committed in a repository of their own."""
+    """The tracked and untracked, unignored files, committed in a repository of their own, without
+    the fragments of the changelog, which a release removes.
+    """
     directory = tmp_path_factory.mktemp("release") / "checkout"
     GitCopier().copy(ROOT, directory)
+    for fragment in (directory / "changelogs/fragments").glob("*.yml"):
+        fragment.unlink()
     git(directory, "init", "--quiet")
     git(directory, "add", "--all")
     git(directory, "commit", "--quiet", "--message", "A release")

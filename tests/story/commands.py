@@ -78,13 +78,6 @@ class Terminal:
                 workers.run_memory.cache_clear()
 
     def run(
-        self, module: str, options: dict[str, Any], check_mode: bool = False, **how: Any
-    ) -> Ended:
-        """Run a task of a playbook of its own; `how`: as of `_carry_out`."""
-        with self.in_a_run_of_its_own():
-            return self._carry_out(module, options, check_mode, **how)
-
-    def _carry_out(
         self,
         module: str,
         options: dict[str, Any],
@@ -92,7 +85,7 @@ class Terminal:
         variables: dict[str, Any] | None = None,
         no_log: bool = False,
     ) -> Ended:
-        """Run a task; an unexpected error is raised."""
+        """Run a task of a playbook of its own; an unexpected error is raised."""
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
@@ -100,51 +93,39 @@ class Terminal:
         task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
         begin = len(self.lines)
-        plugin = import_module(ACTIONS + module).ActionModule(
-            task=task,
-            connection=connection_loader.get("local", context),
-            play_context=context,
-            loader=loader,
-            templar=Templar(loader=loader, variables=variables or {}),
-            shared_loader_obj=plugin_loaders,
-        )
-        result = plugin.run(task_vars=variables or {})
-        plugin.cleanup(force=True)
+        with self.in_a_run_of_its_own():
+            plugin = import_module(ACTIONS + module).ActionModule(
+                task=task,
+                connection=connection_loader.get("local", context),
+                play_context=context,
+                loader=loader,
+                templar=Templar(loader=loader, variables=variables or {}),
+                shared_loader_obj=plugin_loaders,
+            )
+            result = plugin.run(task_vars=variables or {})
+            plugin.cleanup(force=True)
         return Ended(result, self.lines[begin:])
 
-    def send_list(self, names: list[str], ledger: str, **more: Any) -> Ended:
-        """Run the list of a fleet of machines."""
-        (ended,) = self.send_lists([names], ledger, **more)
-        return ended
-
-    def send_lists(
-        self, lists: list[list[str]], ledger: str, cpus: tuple[int, ...] = (), **more: Any
-    ) -> list[Ended]:
-        """Run several lists in one playbook, each with its number of processors."""
-        words = ("check_mode", "no_log")
-        how = {name: more.pop(name) for name in words if name in more}
+    def send_list(
+        self,
+        names: list[str],
+        ledger: str,
+        cpu: int = 4,
+        check_mode: bool = False,
+        no_log: bool = False,
+        **more: Any,
+    ) -> Ended:
+        """Run the list of a fleet of machines with this number of processors."""
         options = {
             "base_url": self.base_url,
             "access_token": "a-token-of-this-test",
+            "virtual_machines": [{"name": name, "attributes": {"cpu": cpu}} for name in names],
             "ledger": ledger,
             "retries": 0,
             "max_unknown": 0,
             **more,
         }
-        with self.in_a_run_of_its_own():
-            return [
-                self._carry_out(
-                    "compute_virtual_machines",
-                    {
-                        "virtual_machines": [
-                            {"name": name, "attributes": {"cpu": cpu}} for name in names
-                        ],
-                        **options,
-                    },
-                    **how,
-                )
-                for names, cpu in zip(lists, cpus or [4] * len(lists))
-            ]
+        return self.run("compute_virtual_machines", options, check_mode, no_log=no_log)
 
     def send_one(self, name: str, ledger: str, **more: Any) -> Ended:
         """Create one machine, as in a playbook of a single task."""

@@ -7,9 +7,6 @@ move, one of the two ledgers is in use.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -127,7 +124,7 @@ class Person(RuleBasedStateMachine):
     @rule(how=st.sampled_from(["fail", "warn"]))
     def want_another_size(self, how) -> None:
         """What is recorded stays as it is, and by default the list fails."""
-        ended = self.send([*self.recorded], {}, on_difference=how, cpus=(8,))
+        ended = self.send([*self.recorded], {}, on_difference=how, cpu=8)
         assert self.model.created_now == []
         assert bool(ended.result.get("failed")) == (how == "fail" and bool(self.recorded))
 
@@ -155,20 +152,19 @@ class Person(RuleBasedStateMachine):
         self.send_nothing(names, approved=file, ledger=other)
         return Plan(file, tuple(names), len(self.created_here))
 
-    @rule(plan=plans, fates=SOME_FATES)
-    def run_an_approved_plan(self, plan, fates) -> None:
-        self.run_plan(plan, fates)
+    @rule(plan=plans, fates=SOME_FATES, is_repeated=st.booleans())
+    def run_an_approved_plan(self, plan, fates, is_repeated) -> None:
+        """A plan, an old one too, is good for one creation of each of its machines.
 
-    @rule(plan=plans, fates=SOME_FATES)
-    def run_an_approved_plan_twice(self, plan, fates) -> None:
-        """Between the two, the person deletes the machines that the plan creates."""
-        self.run_plan(plan, fates)
-        for name in plan.names:
-            self.forget(name)
+        Also if it is run twice, and the person deletes the machines in between.
+        """
+        if is_repeated:
+            self.run_plan(plan, fates)
+            for name in plan.names:
+                self.forget(name)
         self.run_plan(plan, fates)
 
     def run_plan(self, plan: Plan, fates: dict[str, str]) -> None:
-        """A plan, an old one too, is good for one creation of each of its machines."""
         since = set(self.created_here[plan.creations :])
         self.send(list(plan.names), fates, approved=plan.file)
         assert since.isdisjoint(self.model.created_now)
@@ -180,13 +176,10 @@ class Person(RuleBasedStateMachine):
         assert self.model.created_now == []
         return ended.said
 
-    @rule(names=SOME_NAMES)
-    def misspell_the_ledger(self, names) -> None:
-        assert MISSING in self.send_nothing(names, ledger=self.new_file("typo.db"))
-
     @rule()
-    def create_the_ledger_again(self) -> None:
-        """It stays as it is, and is refused for another service."""
+    def misspell_the_ledger(self) -> None:
+        """The person creates it once more, under its name, and for another service."""
+        assert MISSING in self.send_nothing([*NAMES], ledger=self.new_file("typo.db"))
         assert self.terminal.create_ledger(self.ledger).result["changed"] is False
         assert self.terminal.create_ledger(self.ledger, base_url="https://x").result["failed"]
 
@@ -208,45 +201,23 @@ class Person(RuleBasedStateMachine):
         for name in self.recorded.keys() & set(names):
             self.forget(name)
         self.send(names, fates)
-        file = self.new_file("csv")
-        path = Path(file)
-        self.terminal.list_in_doubt(self.ledger, file)
-        seen = self.fill_in(path, blank)
+        path = Path(self.new_file("csv"))
+        self.terminal.list_in_doubt(self.ledger, str(path))
+        seen = self.model.fill_in(path, blank)
         filled_in = path.read_bytes()
-        self.terminal.list_in_doubt(self.ledger, file)
+        self.terminal.list_in_doubt(self.ledger, str(path))
         assert path.read_bytes() == filled_in or not seen
-        return file, seen
+        return str(path), seen
 
-    def fill_in(self, path: Path, blank: set[str]) -> dict[str, str]:
-        """Fill in a file; return when the entries had been written that it is about, by name."""
-        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-        for row in rows:
-            machines = self.model.existing(row["name"])
-            if row["name"] in blank:
-                continue
-            if machines:
-                row["id"] = machines[-1].id
-            else:
-                row["state"] = "absent"
-        if rows:
-            with path.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, rows[0])
-                writer.writeheader()
-                writer.writerows(rows)
-        return {row["name"]: json.loads(row["since"]) for row in rows}
-
-    @rule(list_file=lists)
-    def settle(self, list_file) -> None:
-        self.settle_by(list_file)
-
-    @rule(list_file=lists, fates=DOUBTS)
-    def settle_twice_by_one_file(self, list_file, fates) -> None:
-        """Between the two, the person deletes machines, and creates them again in doubt."""
+    @rule(list_file=lists, fates=DOUBTS, is_repeated=st.booleans())
+    def settle(self, list_file, fates, is_repeated) -> None:
+        """If twice, the person deletes machines in between, and creates them again in doubt."""
         _file, seen = list_file
-        self.settle_by(list_file)
-        for name in seen:
-            self.forget(name)
-        self.send(list(seen), fates)
+        if is_repeated:
+            self.settle_by(list_file)
+            for name in seen:
+                self.forget(name)
+            self.send(list(seen), fates)
         self.settle_by(list_file)
 
     def settle_by(self, list_file: tuple[str, dict[str, str]]) -> None:
@@ -274,14 +245,11 @@ class Person(RuleBasedStateMachine):
         self.terminal.edit(self.ledger, name, state="absent")
         if name not in self.states():
             if entry and entry["state"] != "done" and name in self.created_here:
-                self.take_back_creation(name)
+                # The ledger is told that the last creation, whose answer was lost, did not happen.
+                last = len(self.created_here) - 1 - self.created_here[::-1].index(name)
+                self.created_here[last] = ""
             self.recorded.pop(name, None)
             self.released.add(name)
-
-    def take_back_creation(self, name: str) -> None:
-        """The ledger is told that the last creation, whose answer was lost, did not happen."""
-        last = len(self.created_here) - 1 - self.created_here[::-1].index(name)
-        self.created_here[last] = ""
 
     @rule(name=st.sampled_from(NAMES))
     def adopt(self, name) -> None:
@@ -325,7 +293,8 @@ class Person(RuleBasedStateMachine):
             return
         before = bool(self.model.existing(name))
         with opened(self.ledger) as ledger:
-            put(ledger, Key(CREATE, name), Entry("intent", {"name": name}, {}), lease_seconds=300)
+            body = {"name": name, "attributes": {"cpu": 4}}
+            put(ledger, Key(CREATE, name), Entry("intent", body, {}), lease_seconds=300)
         if is_carried_out:
             self.model.machines.append(Creation(name, f"vm-{len(self.model.machines)}"))
             self.check_creation(name, before)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from support.wire import Last, Sent, answer
@@ -55,6 +57,21 @@ class Model:
     def existing(self, name: str) -> list[Creation]:
         """Return the machines of a name that exist, the newest last."""
         return [each for each in self.machines if each.name == name and each.exists]
+
+    def fill_in(self, path: Path, blank: set[str]) -> dict[str, str]:
+        """Fill in a list of doubts, except `blank`; return when its entries changed, by name."""
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            machines = self.existing(row["name"])
+            if row["name"] not in blank:
+                row.update({"id": machines[-1].id} if machines else {"state": "absent"})
+        if rows:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+        return {row["name"]: json.loads(row["since"]) for row in rows}
 
     def ids(self) -> set[str]:
         return {machine.id for machine in self.machines}

@@ -29,6 +29,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.le
 
 from .virtual_time import VirtualTime
 
+
 @dataclass
 class Book:
     """`away`: from when to when it does not answer; `blocks`: seconds until a write notices that."""
@@ -84,10 +85,10 @@ class Book:
         """Return why nothing may be sent."""
         return "it has gone back in time" if self.has_gone_back else ""
 
-    def history(self, keys) -> dict[Key, list[HistoryRow]]:
+    def last_rows(self, key: Key) -> list[HistoryRow]:
         """Return no row."""
-        self._wait()
-        return {key: [] for key in keys}
+        self._answer(applies=lambda: None)
+        return []
 
     def write(self, changes: list[Change]) -> list[bool]:
         """Write changes together, as Ledger does."""
@@ -117,11 +118,11 @@ class Book:
 
     def _write(self, change: Change) -> bool:
         key, before = change.key, change.before
-        if change.revision in self.rows:  # it is repeated
-            return not change.after or self._revision(key) == change.revision
         is_read = self._revision(key) == (before.revision if before else 0)
         is_free = change.kind is Write.OUTCOME or self.leases.get(key, 0.0) <= self.time.now
         has_effect = is_read and is_free
+        if not has_effect and change.revision in self.rows:  # it is repeated
+            return not change.after or self._revision(key) == change.revision
         if has_effect or change.kind is Write.OUTCOME:
             self.rows[change.revision] = change.row
         if has_effect:
@@ -143,10 +144,10 @@ class Book:
             return None
         return change.after
 
-    def settle(self, key: Key) -> None:
-        """Let somebody say that an asset is absent, whoever works on it."""
-        self.entries.pop(key, None)
-        self.leases.pop(key, None)
+    def lose(self, key: Key) -> None:
+        """Lose an intent, as after a restored backup."""
+        if key in self.entries and self.entries[key].state == INTENT:
+            del self.entries[key], self.leases[key]
 
     def end(self, key: Key, intent: Entry) -> None:
         """Let it end as created."""

@@ -88,11 +88,14 @@ class Loop:
     def run(self) -> None:
         """Do all jobs. An error is a reason to stop: what is in flight still gets its outcome."""
         while self._is_going():
-            for step in (self._judge, self._end_waiting, self._choose, self._write, self._take):
-                try:
-                    step()
-                except Exception as error:  # noqa: BLE001
-                    self._stop(unexpected(error))
+            try:
+                self._judge()
+                self._end_waiting()
+                self._choose()
+                self._write()
+                self._take()
+            except Exception as error:  # noqa: BLE001
+                self._stop(unexpected(error))
         for job in self._in_flight:
             self._leave(job)
         kind = LedgerAway if self._away_since < math.inf else LedgerError
@@ -181,7 +184,10 @@ class Loop:
         """Look for a reason to stop."""
         self._stop(self.tokens.error)
         self._stop(self.width.stop_reason)
-        self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
+        try:
+            self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
+        except Exception as error:  # noqa: BLE001
+            self._stop(unexpected(error))
 
     def _end_waiting(self) -> None:
         """End what waits if there is a reason to stop; what is in flight has its grace."""
@@ -251,6 +257,7 @@ class Loop:
             self._give_up(error)
             return
         self._away_since = math.inf
+        self._judge()  # the write may have taken seconds
         for job, effect in zip(jobs, effects):
             self._written(job, effect)
 

@@ -25,7 +25,6 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple, Sequence
 
-from ...module_utils._call.attempt import Clocks
 from ...module_utils._errors import ACCEPTED, NOT_SENT, REJECTED, UNKNOWN
 from ...module_utils._resources import names, planning
 from ...module_utils._resources.resources import ONLY_UPDATED, RESOURCES
@@ -118,7 +117,6 @@ class Change:
     lease_seconds: int = 0  # of an intent
     # The last row of this asset in the approved plan.
     approved_row: int = NO_LIMIT
-    since: Clocks = ()  # of a lease: before the write, which may take effect at each of its tries
 
     @property
     def writes_entry(self) -> bool:

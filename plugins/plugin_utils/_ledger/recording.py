@@ -182,7 +182,7 @@ class Recording(NoLedger):
         intent = Entry(INTENT, body, before.asset if before else {}, run=self._run)
         row = HistoryRow(state_of(before), INTENT, run=self._run)
         seconds = round(task.settings.timeout + MARGIN)
-        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit, self.clocks())
+        begun = Change(Write.BEGIN, key, before, intent, row, 0, seconds, limit)
         return stamped(begun)
 
     def outcome(self, begun: Change, task: Task, result: Result) -> Change:
@@ -208,6 +208,7 @@ class Recording(NoLedger):
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
+        since = self.clocks()  # before the statements are handed over
         effects = self.ledger.write([*changes])
         begun = [
             change for change, done in zip(changes, effects) if done and change.kind is Write.BEGIN
@@ -216,7 +217,7 @@ class Recording(NoLedger):
             self.ledger.write([self._withdrawn(change) for change in begun])
             raise LedgerError(self.ledger.gone_back())
         return [
-            Lease(change.lease_seconds, change.since, self.clocks) if effect else None
+            Lease(change.lease_seconds, since, self.clocks) if effect else None
             for change, effect in zip(changes, effects)
         ]
 

@@ -27,10 +27,18 @@ SCENARIOS = {
     "a storm of 429": Scenario(40, fates={"throttled": 0.6}, retry_after=25, retries=8, stops=None),
     "one unknown outcome ends it": Scenario(100, fates={"lost": 0.1}, max_unknown=1, stops=True),
     "token": Scenario(items=1, fetches=True, takes=(3.0,), seconds=3.12),
-    "token that does not live long": Scenario(60, fetches=True, token_lives=4, fates={"throttled": 0.3}),
+    "token that does not live long": Scenario(
+        60, fetches=True, token_lives=4, fates={"throttled": 0.3}
+    ),
     "token that is not accepted": Scenario(60, fetches=True, revoked_at=0, stops=True),
     "token revoked, and the endpoint hangs": Scenario(
-        60, fetches=True, token_lock=(0, True), revoked_at=2, token_takes=NEVER, signal=(3, 9), stops=True
+        60,
+        fetches=True,
+        token_lock=(0, True),
+        revoked_at=2,
+        token_takes=NEVER,
+        signal=(3, 9),
+        stops=True,
     ),
     "token from another process": Scenario(fetches=True, token_lock=(8, True)),
     "token lock of a process that died": Scenario(fetches=True, token_lock=(8, False)),
@@ -66,13 +74,17 @@ SCENARIOS = {
     "signal while the ledger is slow": Scenario(
         60, book={"commit": 2.0}, signal=(0, 9), stops=True
     ),
-    "settled by others": Scenario(settled=tuple((0.2 * n, n) for n in range(20))),
-    "settled by others while the ledger goes away": Scenario(
-        40, settled=tuple((0.1 * n, n) for n in range(40)), book={"away": (2, 62)}, signal=(0, 9), stops=True
+    "entries are lost": Scenario(lost=tuple((0.3 * n, n) for n in range(20))),
+    "entries are lost, and the ledger goes away": Scenario(
+        40,
+        lost=tuple((0.1 * n, n) for n in range(40)),
+        book={"away": (2, 62)},
+        signal=(0, 9),
+        stops=True,
     ),
     "ledger away for 6 s": Scenario(60, book={"away": (2, 8), "blocks": 1.0}),
     "ledger away for 8 s, and loses": Scenario(
-        60, lookups=(0, 54.9), book={"away": (2, 10), "blocks": 1.0, "loses": 0.5}, stops=None
+        60, lookups=(0, 39.9), book={"away": (2, 10), "blocks": 1.0, "loses": 0.5}, stops=None
     ),
     "ledger away for 60 s": Scenario(
         60, book={"away": (2, 62), "blocks": 2.0, "loses": 0.2}, stops=True
