@@ -61,7 +61,10 @@ def fill(location: str, count: int = 3) -> None:
         "'r', 'web000', 'absent', 'done', '%s', 'me', 'run', 'accepted', 201, 'ä \\ %%', 1.5" % AT
     )
     rows = ", ".join(f"({number + 1}, {values}, {number}, 7)" for number in range(count))
-    columns = 'number, resource, name, from_state, to_state, at, "by", run, outcome, status, message, seconds, revision, began'
+    columns = (
+        'number, resource, name, from_state, to_state, at, "by", run, outcome, status, message,'
+        " seconds, revision, began"
+    )
     execute(location, f"INSERT INTO infrastructure_services_history ({columns}) VALUES {rows}")
 
 
