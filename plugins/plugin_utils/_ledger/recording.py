@@ -241,9 +241,9 @@ class Recording(NoLedger):
         if not may_exist:
             return self._with_next_step(result, task, state_of(written.after))
         error = LedgerError("another task changed its entry meanwhile")
-        had_effect = had_effect or self._was_changed_since(written)
         is_recorded = had_effect
         try:
+            had_effect = had_effect or self._was_changed_since(written)
             is_recorded = had_effect or all(self.ledger.write([replace(written, before=None)]))
         except LedgerError as problem:
             error = problem
@@ -320,10 +320,7 @@ class Recording(NoLedger):
 
     def _was_changed_since(self, written: Change) -> bool:
         """Return whether somebody has edited the entry of an outcome that was written before."""
-        try:
-            revisions = [row.revision for row in self.ledger.last_rows(written.key)]
-        except LedgerError:
-            return False
+        revisions = [row.revision for row in self.ledger.last_rows(written.key)]
         return written.revision in revisions[:-1]
 
     def _why_gone(self, task: Task) -> Message:
