@@ -7,7 +7,7 @@ import pytest
 from .casts import CASTS, problems_of
 from .choosing import Path, Random, every_path
 
-RUNS = 150
+RUNS = 60
 FAULTS = (0, 4, 4, 4, 4)  # of run to run
 # Seconds for which a call whose answer was lost is tried again; below 0: not once more.
 TRIED_FOR = (10, -1)
@@ -23,6 +23,7 @@ def test_at_random(name):
         assert problems == [], seed
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("tried_for", TRIED_FOR)
 @pytest.mark.parametrize("name", CASTS)
 def test_every_path(name, tried_for):
