@@ -208,7 +208,8 @@ class Recording(NoLedger):
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
-        since = self.clocks()  # before the statements are handed over
+        now = self.clocks()  # before the statements are handed over, for the first time
+        since = [self._first_tries.setdefault(change.revision, now) for change in changes]
         effects = self.ledger.write([*changes])
         begun = [
             change for change, done in zip(changes, effects) if done and change.kind is Write.BEGIN
@@ -217,8 +218,8 @@ class Recording(NoLedger):
             self.ledger.write([self._withdrawn(change) for change in begun])
             raise LedgerError(self.ledger.gone_back())
         return [
-            Lease(change.lease_seconds, since, self.clocks) if effect else None
-            for change, effect in zip(changes, effects)
+            Lease(change.lease_seconds, first, self.clocks) if effect else None
+            for change, first, effect in zip(changes, since, effects)
         ]
 
     def _withdrawn(self, begun: Change) -> Change:
