@@ -309,42 +309,41 @@ class World:
     def look_at(self, each, result) -> None:
         """At the end, each machine is known as what it is."""
         key, entry = each.key, self.book.entries.get(key_of(each))
-        made, told = self.machines.get(key, []), str(result.msg)
-        is_said = "could not be recorded" in told or "lists it in doubt" in told
-        if self.s.resource == CREATE and len(made) > 1:
-            self.problems.append(f"{key} was made twice")
-        if result.outcome == ACCEPTED and RUN not in made:
-            self.problems.append(f"{key}: accepted is not true")
-        if RUN in made and result.outcome not in (ACCEPTED, UNKNOWN):
-            self.problems.append(f"{key} was made, but {result.outcome}")
+        made, outcome = self.machines.get(key, []), result.outcome
         grave = outcome_of(NOT_SENT, *self.effects.get(key, []))
-        if grave == UNKNOWN and result.outcome in (NOT_SENT, REJECTED):
-            self.problems.append(f"{key}: an attempt is unknown, but {result.outcome}")
-        if not self.s.ledger:
-            return
+        wrong = {
+            "was made twice": self.s.resource == CREATE and len(made) > 1,
+            "was not accepted": outcome == ACCEPTED and RUN not in made,
+            "was made": outcome in (NOT_SENT, REJECTED) and RUN in made,
+            "has an attempt that is unknown": outcome in (NOT_SENT, REJECTED) and grave == UNKNOWN,
+            "was begun": result.skipped and (RUN in made or (bool(entry) and entry.run == RUN)),
+            **self.unrecorded(made, entry, result),
+        }
+        self.problems += [f"{key} {what}: {outcome}, {result.msg}" for what in wrong if wrong[what]]
+
+    def unrecorded(self, made: list[str], entry, result) -> dict[str, bool]:
+        """Return what the ledger lacks, or keeps, without a word about it."""
+        said = ("could not be recorded", "lists it in doubt")
+        if not self.s.ledger or any(text in str(result.msg) for text in said):
+            return {}
         is_ours = bool(entry) and (entry.run == RUN or self.s.resource == UPDATE)
-        is_recorded = is_ours and (entry.state != INTENT or result.outcome == UNKNOWN)
-        if RUN in made and not is_said and not is_recorded:
-            self.problems.append(f"{key} was made, and is not recorded")
-        if is_ours and entry.state == INTENT and result.outcome != UNKNOWN and not is_said:
-            self.problems.append(f"{key} is left as an intent, but {result.outcome}: {told}")
-        if result.skipped and (RUN in made or (entry and entry.run == RUN)):
-            self.problems.append(f"{key} is called not started")
+        is_open = is_ours and entry.state == INTENT and result.outcome != UNKNOWN
+        return {"is left as an intent": is_open, "is not recorded": RUN in made and not is_ours}
 
     def look_at_end(self, done: task.Done) -> None:
         """It ends in time, with nothing in flight."""
-        if bool(done.reason) != self.s.stops and self.s.stops is not None:
-            self.problems.append(f"the reason to stop is {done.reason!r}")
-        if "unexpected" in done.reason and not self.raised:
-            self.problems.append(done.reason)
-        for loop in self.loops:
-            if not loop.reason and loop.width.in_flight:
-                self.problems.append(f"{loop.width.in_flight} keep their place")
-        if self.ended_at > self.s.seconds:
-            self.problems.append(f"it took {self.ended_at:.3f} s")
-        late = self.ended_at - min(self.stopped_at, self.ended_at)
-        if late > GRACE + 2 + self.s.book.get("blocks", 0):
-            self.problems.append(f"it ended {late:.1f} s after the reason to stop")
+        leaks = [loop.width.in_flight for loop in self.loops if not loop.reason]
+        end, stop = self.ended_at, min(self.stopped_at, self.signal_at, self.ended_at)
+        wrong = {
+            f"its reason to stop is {done.reason!r}": self.s.stops in (True, False)
+            and bool(done.reason) != self.s.stops,
+            f"{done.reason}": "unexpected" in done.reason and not self.raised,
+            f"{leaks} keep their places": any(leaks),
+            f"it took {end:.3f} s": end > self.s.seconds,
+            f"it ended {end - stop:.1f} s after the reason to stop": end - stop
+            > GRACE + 2 + self.s.book.get("blocks", 0),
+        }
+        self.problems += [what for what in wrong if wrong[what]]
 
 
 class _Memory(Memory):

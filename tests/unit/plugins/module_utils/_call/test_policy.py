@@ -1,4 +1,6 @@
-"""The policy line by line, and that no sequence of attempts violates it; the waits, for any input."""
+"""The policy line by line, and that no sequence of attempts violates it; the waits, for any input;
+what an answer means, and how a failure is described in the terms of the operation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from ansible_collections.infrastructure.services.plugins.module_utils._call.poli
     NEW_TOKEN,
     AttemptResult,
     Event,
+    failure_text,
+    meaning,
     next_wait,
+    read_answer,
     retry_after,
 )
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import (
@@ -23,8 +28,12 @@ from ansible_collections.infrastructure.services.plugins.module_utils._errors im
     REJECTED,
     UNKNOWN,
 )
+from ansible_collections.infrastructure.services.plugins.module_utils._http import (
+    Answer,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support import OPERATIONS
 
 EVENTS = set(Event)
 HANDED_OVER = EVENTS - {Event.UNSENT, Event.UNSENT_HOPELESS}
@@ -191,3 +200,110 @@ def test_a_wait_longer_than_allowed_ends_the_task_and_says_so(asked):
     assert (len(past), waits) == (1, [])
     assert why.startswith("it asks for a wait of ")
     assert "retry_max_delay (30)" in why
+
+
+CREATE, UPDATE = (
+    OPERATIONS[name] for name in ("compute_virtual_machine", "cassandra_application_role")
+)
+URL = "https://service.example/a"
+
+
+@pytest.mark.parametrize(
+    ("operation", "status", "words"),
+    [
+        (CREATE, 404, "base_url is probably wrong"),
+        (CREATE, 409, "a virtual machine of this name"),
+        (UPDATE, 404, "no application role with this id"),
+        (UPDATE, 409, "a conflict with the current state of the role"),
+    ],
+)
+def test_a_status_is_described_in_the_terms_of_the_operation(operation, status, words):
+    assert words in read_answer(operation, Answer(status, {})).reason
+
+
+@pytest.mark.parametrize(
+    ("operation", "outcome", "effect"),
+    [
+        (CREATE, "not_sent", "The request was not sent, so no virtual machine was created."),
+        (CREATE, "rejected", "No virtual machine was created."),
+        (
+            CREATE,
+            "unknown",
+            "It is unknown whether the virtual machine was created. Look for it on the service: ",
+        ),
+        (CREATE, "accepted", "the virtual machine was created: do not repeat it."),
+        (
+            UPDATE,
+            "unknown",
+            "It is unknown whether the application role was updated. Running the task again is safe",
+        ),
+    ],
+)
+def test_a_message_says_what_is_known_of_the_effect(operation, outcome, effect):
+    last = AttemptResult(Event.UNANSWERED, "the line went dead")
+    told = failure_text(operation, URL, last, outcome, 1)
+    assert told.startswith(f"{operation.method} {URL}: the line went dead. ")
+    assert effect in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "details"),
+    [
+        (Answer(201, {"Location": "/vm/1"}, b"{}"), {}),
+        (Answer(201, {"Location": "/vm/1"}, b""), {"location": "/vm/1"}),
+        (
+            Answer(201, {"Location": "/vm/1"}, b"<html>"),
+            {"location": "/vm/1", "error_body": "<html>"},
+        ),
+        (
+            Answer(502, {"Location": "/x"}, b" bad\x1b[31m \xff\n"),
+            {"error_body": "bad [31m \ufffd"},
+        ),
+    ],
+)
+def test_a_failure_keeps_what_the_service_said(answer, details):
+    known = read_answer(CREATE, answer).details
+    assert {name: value for name, value in known.items() if value} == details
+
+
+def test_a_message_says_status_attempts_and_request_ids():
+    headers = {"x-request-id": "r-1", "x-correlation-id": "c-1\x1b[31m", "x-other": "o"}
+    last = AttemptResult(Event.THROTTLED, "too many requests", 429, headers)
+    told = failure_text(CREATE, URL, last, "rejected", 3)
+    assert "(attempt 3): status 429: too many requests. " in told
+    assert "[x-request-id: r-1, x-correlation-id: c-1" in told
+    assert told.isprintable()
+
+
+# A status that is not listed here belongs to its class.
+NAMED = {
+    307: Event.REFUSED,  # RFC 9110 15.4.8: the method is kept, so nothing was done yet
+    308: Event.REFUSED,
+    401: Event.UNAUTHORIZED,
+    408: Event.UNAVAILABLE,
+    429: Event.THROTTLED,
+    502: Event.UNAVAILABLE,
+    503: Event.UNAVAILABLE,
+    504: Event.UNAVAILABLE,
+}
+CLASSES = {2: Event.SUCCESS, 4: Event.REFUSED}
+
+
+@pytest.mark.parametrize("hundred", range(20))
+def test_each_status_maps_to_its_event(hundred):
+    for status in range(hundred * 100, hundred * 100 + 100):
+        expected = NAMED.get(status) or CLASSES.get(hundred, Event.UNCLEAR)
+        assert meaning(status)[0] == expected, status
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_each_text_is_filled_in_for_each_operation(operation):
+    for status in range(2000):
+        text = meaning(status)[1].format(**vars(operation))
+        assert text
+        assert not set("{}") & set(text), status
+
+
+@pytest.mark.parametrize("status", [*NAMED, 400, 403, 404, 409, 422, 500])
+def test_a_named_status_has_a_text_of_its_own(status):
+    assert meaning(status)[1] != meaning(status // 100 * 100 + 98)[1]
