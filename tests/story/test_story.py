@@ -81,8 +81,6 @@ class Person(RuleBasedStateMachine):
     def path(self, file: str) -> str:
         return str(self.directory / file)
 
-    # --- what happens on every command
-
     def send(self, names: list[str], fates: dict[str, str], **more) -> Ended:
         """Run the list, and check each creation of the service."""
         self.model.fates, self.model.created_now = fates, []
@@ -109,8 +107,6 @@ class Person(RuleBasedStateMachine):
             self.recorded[name] = result["asset"]["id"]
         elif result["outcome"] in ("accepted", "unknown"):
             self.recorded.pop(name, None)  # now in doubt
-
-    # --- the rules
 
     @initialize()
     def begin(self) -> None:
@@ -152,12 +148,14 @@ class Person(RuleBasedStateMachine):
         self.send_nothing(names, approved=file, ledger=other)
         plan = Plan(file, tuple(names), len(self.created_here))
         if fates:
-            self.run_plan(plan, fates)
+            self.run_an_approved_plan_twice(plan, fates)
         return plan
 
-    @rule(plan=plans, fates=SOME_FATES, forgets=st.booleans())
-    def run_an_old_plan(self, plan, fates, forgets) -> None:
-        for name in plan.names if forgets else ():
+    @rule(plan=plans, fates=SOME_FATES)
+    def run_an_approved_plan_twice(self, plan, fates) -> None:
+        """Between the two, the person deletes the machines that the plan creates."""
+        self.run_plan(plan, fates)
+        for name in plan.names:
             self.forget(name)
         self.run_plan(plan, fates)
 
@@ -356,8 +354,6 @@ class Person(RuleBasedStateMachine):
         assert OLDER not in self.terminal.recorded(self.ledger).said
         after = {name: known(entry) for name, entry in self.states().items()}
         assert before == {name: after[name] for name in before}
-
-    # --- what holds after each step
 
     def states(self) -> dict[str, dict]:
         entries = self.terminal.recorded(self.ledger).result["entries"]
