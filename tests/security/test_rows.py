@@ -41,7 +41,7 @@ def test_any_row_of_a_ledger_is_used_or_refused(tmp_path, how):
     with running(lambda sent: answer(201, {"id": "i-1", **json.loads(sent.body)})) as service:
         terminal, whole = Terminal(tmp_path, service.url), str(tmp_path / "whole.db")
         terminal.send_list(["lost", "made"], create(whole, service.url))
-        with closing(sqlite3.connect(whole)) as database, database:
+        with closing(sqlite3.connect(whole, isolation_level=None)) as database:
             database.execute(f"UPDATE {TABLES[0]} SET state = 'unknown' WHERE name = 'lost'")
             columns = [
                 (table, name)
@@ -57,7 +57,7 @@ def test_any_row_of_a_ledger_is_used_or_refused(tmp_path, how):
             for path in tmp_path.glob("odd.*"):
                 path.unlink()
             shutil.copy(whole, file)
-            with closing(sqlite3.connect(file)) as database, database:
+            with closing(sqlite3.connect(file, isolation_level=None)) as database:
                 try:
                     database.execute(f'UPDATE {column[0]} SET "{column[1]}" = ?', [value])
                 except sqlite3.IntegrityError:
