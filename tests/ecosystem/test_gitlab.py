@@ -17,6 +17,7 @@ import yaml
 from faults.behaviors import whole
 from support.checkout import CHECKOUT
 from support.databases import reader_of, schema_in
+from support.ledgers import create
 from support.running import BIN, TOKEN, Ansible
 from support.service import Peer, Received, Service
 
@@ -185,8 +186,8 @@ def test_a_plan_is_commented_approved_and_carried_out_and_a_lost_answer_settled(
     (comment,) = project.gitlab.comments
     assert comment.startswith(f"{MARK}\n\n**The plan failed**")
     assert "there is no ledger at" in comment
+    file = create(f"{ansible.directory}/fleet.db", service.url)
     ansible.playbook(FIRST).ok()
-    file = f"{ansible.directory}/fleet.db"
     ansible.ours("move_ledger", {"ledger": file, "to": project.ledger}).ok()
 
     planned = project.run("plan")

@@ -173,7 +173,13 @@ def _in_use(run: Run) -> list[Place]:
     places = run.places.values()
     used = [place for place in places if place.header("state") == sql.IN_USE]
     filled = [place for place in places if place.header("state") == sql.FILLED]
-    return used or [each for each in filled if not run.places[each.header("place")].exists()]
+    return used or [each for each in filled if not _has_target(run, each)]
+
+
+def _has_target(run: Run, source: Place) -> bool:
+    target = run.places[source.header("place")]
+    is_opened = target.header("state") not in ("", sql.FILLING)
+    return is_opened or target.header("reservation") == source.header("reservation")
 
 
 def _lost(run: Run) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sq
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.sqlite import (
     SqliteDatabase,
 )
-from support.turns import World
+from support.turns import LEASE, World
 
 LOST, WRITTEN_AND_LOST, FULL = "lost", "written, the answer lost", "full"
 
@@ -97,7 +97,7 @@ class Database(SqliteDatabase):
         self, world: World, place: Place, tried_for: float, loses: Write | None = None
     ) -> None:
         """`tried_for`: seconds for which a call whose answer was lost is tried again; `loses`: the
-        answer to the first write of this kind.
+        answer to the first write of this kind, and the time of a lease passes.
         """
         self.where = self.shown = place.name
         self.tried_for = tried_for
@@ -125,7 +125,9 @@ class Database(SqliteDatabase):
         self.world.now += 1
         done = super().execute(statements, kind)
         if fate == WRITTEN_AND_LOST or kind is self._loses:
-            self._loses = None
+            if kind is self._loses:
+                self._loses = None
+                self.world.sleep(LEASE)
             raise LedgerAway(f"{self.where}: away")
         self.world.point("the answer to a write")
         return done

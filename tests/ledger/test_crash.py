@@ -103,7 +103,7 @@ def test_a_list_is_killed_at_each_of_its_calls(location, fork, opened, service, 
         assert len(doubtful) == counts[INTENT]
         if not was_killed:
             break
-    assert number >= 5  # or more, if fewer changes share a commit
+    assert number > len(NAMES)  # its requests, and fewer commits
 
 
 def crash(fork, location: str, service, count: int) -> list[list[str]]:

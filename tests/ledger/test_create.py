@@ -110,9 +110,9 @@ def test_a_file_that_cannot_be_created_leaves_nothing_behind(tmp_path, make):
     make(path)
     place = path / "ledger.db" if not path.exists() else path
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InvalidInput, match=r"regular file|is there already|does not exist"):
-        with closing(open_database(str(place))) as database:
-            create(database, SERVICE, "", Seen("/nowhere", "run"), False)
+    refused = pytest.raises(InvalidInput, match=r"regular file|is there already|does not exist")
+    with refused, closing(open_database(str(place))) as database:
+        create(database, SERVICE, "", Seen("/nowhere", "run"), False)
     assert sorted(tmp_path.rglob("*")) == before
 
 

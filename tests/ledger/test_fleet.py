@@ -47,7 +47,7 @@ def test_shards_of_a_fleet_create_no_machine_twice(ansible, service, postgres, t
         running = {
             name: shard(ansible, tmp_path / name, part, postgres) for name, part in parts.items()
         }
-        for name, process in running.items():
+        for process in running.values():
             said, _errors = process.communicate(timeout=120)
             assert process.returncode == 0, said
             assert "failed=0" in said

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 from ansible_collections.infrastructure.services.plugins.module_utils._errors import LedgerError
+from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger import sql
 from ansible_collections.infrastructure.services.plugins.plugin_utils._ledger.entries import (
     ACCEPTED,
     DONE,
@@ -61,7 +62,7 @@ def fill(location: str, count: int = 3) -> None:
         "'r', 'web000', 'absent', 'done', '%s', 'me', 'run', 'accepted', 201, 'ä \\ %%', 1.5" % AT
     )
     rows = ", ".join(f"({number + 1}, {values}, {number}, 7)" for number in range(count))
-    columns = 'number, resource, name, from_state, to_state, at, "by", run, outcome, status, message, seconds, revision, began'
+    columns = sql.COPIED[sql.HISTORY]
     execute(location, f"INSERT INTO infrastructure_services_history ({columns}) VALUES {rows}")
 
 

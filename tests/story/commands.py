@@ -78,13 +78,6 @@ class Terminal:
                 workers.run_memory.cache_clear()
 
     def run(
-        self, module: str, options: dict[str, Any], check_mode: bool = False, **how: Any
-    ) -> Ended:
-        """Run a task of a playbook of its own; `how`: as of `_carry_out`."""
-        with self.in_a_run_of_its_own():
-            return self._carry_out(module, options, check_mode, **how)
-
-    def _carry_out(
         self,
         module: str,
         options: dict[str, Any],
@@ -92,7 +85,7 @@ class Terminal:
         variables: dict[str, Any] | None = None,
         no_log: bool = False,
     ) -> Ended:
-        """Run a task; an unexpected error is raised."""
+        """Run a task of a playbook of its own; an unexpected error is raised."""
         loader = DataLoader()
         loader.set_basedir(str(self.directory))
         task = Task(block=Block(play=Play()))
@@ -100,16 +93,17 @@ class Terminal:
         task.check_mode, task.diff, task.no_log = check_mode, False, no_log
         context = PlayContext()
         begin = len(self.lines)
-        plugin = import_module(ACTIONS + module).ActionModule(
-            task=task,
-            connection=connection_loader.get("local", context),
-            play_context=context,
-            loader=loader,
-            templar=Templar(loader=loader, variables=variables or {}),
-            shared_loader_obj=plugin_loaders,
-        )
-        result = plugin.run(task_vars=variables or {})
-        plugin.cleanup(force=True)
+        with self.in_a_run_of_its_own():
+            plugin = import_module(ACTIONS + module).ActionModule(
+                task=task,
+                connection=connection_loader.get("local", context),
+                play_context=context,
+                loader=loader,
+                templar=Templar(loader=loader, variables=variables or {}),
+                shared_loader_obj=plugin_loaders,
+            )
+            result = plugin.run(task_vars=variables or {})
+            plugin.cleanup(force=True)
         return Ended(result, self.lines[begin:])
 
     def send_list(

@@ -81,8 +81,6 @@ class Person(RuleBasedStateMachine):
     def path(self, file: str) -> str:
         return str(self.directory / file)
 
-    # --- what happens on every command
-
     def send(self, names: list[str], fates: dict[str, str], **more) -> Ended:
         """Run the list, and check each creation of the service."""
         self.model.fates, self.model.created_now = fates, []
@@ -109,8 +107,6 @@ class Person(RuleBasedStateMachine):
             self.recorded[name] = result["asset"]["id"]
         elif result["outcome"] in ("accepted", "unknown"):
             self.recorded.pop(name, None)  # now in doubt
-
-    # --- the rules
 
     @initialize()
     def begin(self) -> None:
@@ -139,9 +135,9 @@ class Person(RuleBasedStateMachine):
             self.created_here.append(name)
         self.remember(name, ended.result)
 
-    @rule(names=SOME_NAMES, forgets=st.booleans(), target=plans)
-    def plan(self, names, forgets):
-        """A plan, which is refused for another ledger."""
+    @rule(names=SOME_NAMES, forgets=st.booleans(), fates=st.none() | SOME_FATES, target=plans)
+    def plan(self, names, forgets, fates):
+        """A plan, which is refused for another ledger, and may be run at once (`fates`)."""
         for name in names if forgets else ():
             self.forget(name)
         file = self.new_file("json")
@@ -150,21 +146,21 @@ class Person(RuleBasedStateMachine):
         other = self.new_file("db")
         self.terminal.create_ledger(other)
         self.send_nothing(names, approved=file, ledger=other)
-        return Plan(file, tuple(names), len(self.created_here))
+        plan = Plan(file, tuple(names), len(self.created_here))
+        if fates:
+            self.run_an_approved_plan_twice(plan, fates)
+        return plan
 
-    @rule(plan=plans, fates=SOME_FATES, is_repeated=st.booleans())
-    def run_an_approved_plan(self, plan, fates, is_repeated) -> None:
-        """A plan, an old one too, is good for one creation of each of its machines.
-
-        Also if it is run twice, and the person deletes the machines in between.
-        """
-        if is_repeated:
-            self.run_plan(plan, fates)
-            for name in plan.names:
-                self.forget(name)
+    @rule(plan=plans, fates=SOME_FATES)
+    def run_an_approved_plan_twice(self, plan, fates) -> None:
+        """Between the two, the person deletes the machines that the plan creates."""
+        self.run_plan(plan, fates)
+        for name in plan.names:
+            self.forget(name)
         self.run_plan(plan, fates)
 
     def run_plan(self, plan: Plan, fates: dict[str, str]) -> None:
+        """A plan, an old one too, is good for one creation of each of its machines."""
         since = set(self.created_here[plan.creations :])
         self.send(list(plan.names), fates, approved=plan.file)
         assert since.isdisjoint(self.model.created_now)
@@ -195,8 +191,14 @@ class Person(RuleBasedStateMachine):
             else:
                 self.adopt_machine(machine)
 
-    @rule(target=lists, names=SOME_NAMES, fates=DOUBTS, blank=st.sets(st.sampled_from(NAMES)))
-    def list_in_doubt(self, names, fates, blank):
+    @rule(
+        target=lists,
+        names=SOME_NAMES,
+        fates=DOUBTS,
+        blank=st.sets(st.sampled_from(NAMES)),
+        settles=st.booleans(),
+    )
+    def list_in_doubt(self, names, fates, blank, settles):
         """Lose the answers for new machines, write the file, and fill in what is true then."""
         for name in self.recorded.keys() & set(names):
             self.forget(name)
@@ -207,17 +209,16 @@ class Person(RuleBasedStateMachine):
         filled_in = path.read_bytes()
         self.terminal.list_in_doubt(self.ledger, str(path))
         assert path.read_bytes() == filled_in or not seen
+        if settles:
+            self.settle_by((str(path), seen))
         return str(path), seen
 
-    @rule(list_file=lists, fates=DOUBTS, is_repeated=st.booleans())
-    def settle(self, list_file, fates, is_repeated) -> None:
-        """If twice, the person deletes machines in between, and creates them again in doubt."""
-        _file, seen = list_file
-        if is_repeated:
-            self.settle_by(list_file)
-            for name in seen:
-                self.forget(name)
-            self.send(list(seen), fates)
+    @rule(list_file=lists, fates=DOUBTS)
+    def settle_by_an_old_list(self, list_file, fates) -> None:
+        """The person has deleted machines meanwhile, and created them again in doubt."""
+        for name in list_file[1]:
+            self.forget(name)
+        self.send([*list_file[1]], fates)
         self.settle_by(list_file)
 
     def settle_by(self, list_file: tuple[str, dict[str, str]]) -> None:
@@ -354,8 +355,6 @@ class Person(RuleBasedStateMachine):
         after = {name: known(entry) for name, entry in self.states().items()}
         assert before == {name: after[name] for name in before}
 
-    # --- what holds after each step
-
     def states(self) -> dict[str, dict]:
         entries = self.terminal.recorded(self.ledger).result["entries"]
         return {entry["name"]: entry for entry in entries}
@@ -366,10 +365,9 @@ class Person(RuleBasedStateMachine):
 
     @invariant()
     def nothing_accepted_is_lost(self) -> None:
-        entries = self.states() if self.number or self.recorded else {}
         known = {
             name: entry["asset"]["id"]
-            for name, entry in entries.items()
+            for name, entry in self.states().items()
             if entry["state"] == "done" and entry["asset"]
         }
         assert {name: known.get(name) for name in self.recorded} == self.recorded

@@ -137,6 +137,7 @@ def reader_of(ledger: str) -> str:
     url, schema = schema_of(ledger)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {schema}_plan LOGIN")
+        connection.execute(f"CREATE SCHEMA {schema}")
         connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_plan")
         connection.execute(
             f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {schema}_plan"

@@ -28,7 +28,7 @@ def run_list(
     options: dict,
     *,
     check_mode: bool = False,
-    send_once=transport.send_once,
+    send_once=None,
     ledger=None,
     location: str = "",
     approved: dict | None = None,
@@ -65,7 +65,7 @@ def run_list(
         return ledger or NoLedger()
 
     try:
-        with patch.object(transport, "send_once", send_once):
+        with patch.object(transport, "send_once", send_once or transport.send_once):
             plan = approved and {name: Result(body=body) for name, body in approved.items()}
             result = carry_out_list(given, context, open_ledger, plan, progress)
     finally:

@@ -9,7 +9,8 @@ import re
 from support.checkout import CHECKOUT  # makes the checkout importable as the collection
 
 # isort: split
-from explore.counted import FAULTS, PATHS, RUNS
+from explore.casts import CASTS
+from explore.test_explore import FAULTS, RUNS
 from faults.table import SECTIONS
 from story.world import LONG, QUICK
 
@@ -19,9 +20,8 @@ COMMAND = "make reliability"
 NUMBERS = {
     r" rows below": sum(map(len, SECTIONS.values())),
     r" runs at random": RUNS,
-    r" faults each": FAULTS,
-    r" settings and": len(PATHS),
-    r" runs\. Deliberate": sum(count for _most, count in PATHS.values()),
+    r" faults each": max(FAULTS),
+    r" settings\.": len(CASTS),
     r" sequences of": QUICK.count,
     r" commands with": QUICK.commands,
     r"\nof \d+\. Neither": LONG.count,
@@ -40,11 +40,9 @@ def page() -> str:
         for title, cases in SECTIONS.items()
         for line in (f"## {title}", "", *_table(cases), "")
     )
-    paths = [(cast, f"{most}", f"{count:,}", "0") for cast, (most, count) in PATHS.items()]
     tables = {
         rf"^## {re.escape(next(iter(SECTIONS)))}\n.*\n(?=## Runs that share a ledger)": faults
         + "\n",
-        r"^\| cast .*?(?=^$)": "".join(f"{line}\n" for line in _lines(_CASTS, paths)),
     }
     for place, table in tables.items():
         found = re.search(place, text, re.MULTILINE | re.DOTALL)
@@ -74,7 +72,6 @@ def _text(words: str) -> str:
     return words.replace("|", "\\|").replace("<", "&lt;")
 
 
-_CASTS = "cast", "deviations", "paths", "violations"
 _TITLES = "no.", "case", "what happens", "POST", "PUT"
 
 

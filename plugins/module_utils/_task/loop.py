@@ -305,7 +305,7 @@ class Loop:
 
     def _send(self, job: Job) -> None:
         """Start the attempt of a job that has begun."""
-        cell = Cell()
+        cell, now = Cell(), self.clock()
         if not self.reason:
             self._start(self._attempt, job, job.token, cell, tuple(job.attempts))
         if self.reason:
@@ -313,7 +313,7 @@ class Loop:
             self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
             return
         job.cell = cell
-        job.started = self.clock() if job.started is None else job.started
+        job.started = now if job.started is None else job.started
         self._in_flight.append(job)
 
     def _start(self, *given: Any) -> None:

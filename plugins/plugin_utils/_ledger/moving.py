@@ -111,7 +111,10 @@ def _is_complete(source: Ledger, target: Ledger | None, place: str) -> bool:
     if not is_moved:
         source.require_usable()
         _require_no_intent(source)
-    if here.state == sql.FILLED and target is None:
+    is_gone = target is None or (
+        target.header.state == sql.FILLING and target.header.reservation != here.reservation
+    )
+    if is_moved and here.state == sql.FILLED and is_gone:
         raise LedgerError(
             f"{source.where} was moved to {place} completely, and there is no ledger there any more."
             " Restore that one from its backup; the rows of this one are older"
@@ -144,9 +147,8 @@ def _require_no_intent(ledger: Ledger) -> None:
 def _reserve(source: Ledger, place: Database, seen: Seen) -> Ledger:
     """Create the target, filling, and return it."""
     header = source.header
-    # A source that was closed has the number of the reservation that its target lost.
-    is_closed = header.state == sql.MOVED
-    number = header.reservation if is_closed else 1 + secrets.randbits(53)
+    # Another one than before: a mover that filled a target which is gone does not open this one.
+    number = 1 + secrets.randbits(53)
     reserved = Header(header.ledger_id, "", sql.FILLING, source.where, number, header.replaces)
     create_ledger(place, reserved)
     return Ledger(place, seen, is_moving=True)

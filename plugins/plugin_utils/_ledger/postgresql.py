@@ -293,6 +293,11 @@ def parsed_url(url: str) -> tuple[dict[str, str], str]:
         raise LedgerError(_UNCLEAR.format(", ".join(sorted(map(printable, unclear)))))
     if not all((*hosts, settings.get("dbname"), _SCHEMA.fullmatch(schema))):
         raise LedgerError(_INCOMPLETE)
+    return _completed(settings, hosts), schema
+
+
+def _completed(settings: dict[str, str], hosts: list[str]) -> dict[str, str]:
+    """Return the settings with what the URL leaves out, so that a variable chooses no server."""
     hosts = [host if host.startswith("/") else host.lower() for host in hosts]
     ports = settings.get("port", "").split(",")
     ports = [port or "5432" for port in (ports if len(ports) > 1 else ports * len(hosts))]
@@ -308,7 +313,7 @@ def parsed_url(url: str) -> tuple[dict[str, str], str]:
     }
     if not all(map(_HERE.fullmatch, hosts)):
         settings.setdefault("sslmode", os.environ.get("PGSSLMODE") or "require")
-    return settings, schema
+    return settings
 
 
 def described(settings: dict[str, str], schema: str) -> str:

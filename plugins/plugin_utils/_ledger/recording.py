@@ -208,7 +208,8 @@ class Recording(NoLedger):
 
     def write(self, changes: Sequence[Change]) -> list[Lease | None]:
         """Write changes in one transaction; return a lease for each that had its effect."""
-        since = self.clocks()  # before the statements are handed over
+        now = self.clocks()  # before the statements are handed over, for the first time
+        since = [self._first_tries.setdefault(change.revision, now) for change in changes]
         effects = self.ledger.write([*changes])
         begun = [
             change for change, done in zip(changes, effects) if done and change.kind is Write.BEGIN
@@ -217,8 +218,8 @@ class Recording(NoLedger):
             self.ledger.write([self._withdrawn(change) for change in begun])
             raise LedgerError(self.ledger.gone_back())
         return [
-            Lease(change.lease_seconds, since, self.clocks) if effect else None
-            for change, effect in zip(changes, effects)
+            Lease(change.lease_seconds, first, self.clocks) if effect else None
+            for change, first, effect in zip(changes, since, effects)
         ]
 
     def _withdrawn(self, begun: Change) -> Change:
@@ -241,9 +242,9 @@ class Recording(NoLedger):
         if not may_exist:
             return self._with_next_step(result, task, state_of(written.after))
         error = LedgerError("another task changed its entry meanwhile")
-        had_effect = had_effect or self._was_changed_since(written)
         is_recorded = had_effect
         try:
+            had_effect = had_effect or self._was_changed_since(written)
             is_recorded = had_effect or all(self.ledger.write([replace(written, before=None)]))
         except LedgerError as problem:
             error = problem
@@ -320,10 +321,7 @@ class Recording(NoLedger):
 
     def _was_changed_since(self, written: Change) -> bool:
         """Return whether somebody has edited the entry of an outcome that was written before."""
-        try:
-            revisions = [row.revision for row in self.ledger.last_rows(written.key)]
-        except LedgerError:
-            return False
+        revisions = [row.revision for row in self.ledger.last_rows(written.key)]
         return written.revision in revisions[:-1]
 
     def _why_gone(self, task: Task) -> Message:

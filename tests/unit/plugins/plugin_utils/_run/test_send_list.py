@@ -26,6 +26,18 @@ def test_a_list_that_fails_says_where_each_item_is_explained(tmp_path):
     assert ended.result["msg"].endswith(" failed (1 not sent): a. See above.")
 
 
+def test_a_list_that_is_refused_leaves_the_last_report_as_it_is(tmp_path):
+    with running(lambda sent: answer(201, {"id": "i-1", "name": "a"})) as service:
+        ledger = create(str(tmp_path / "ledger.db"), service.url)
+        terminal, how = Terminal(tmp_path, service.url), {"report": str(tmp_path / "fleet.json")}
+        terminal.send_list(["a"], ledger, **how)
+        before = {file: file.read_bytes() for file in tmp_path.glob("fleet.*")}
+        ended = terminal.send_list(["b", ""], ledger, **how)
+    assert (ended.result["failed"], ended.result["outcome"]) == (True, "not_sent")
+    assert {file: file.read_bytes() for file in tmp_path.glob("fleet.*")} == before
+    assert (len(before), len(service.sent)) == (3, 1)
+
+
 @pytest.mark.parametrize("no_log", [True, False])
 def test_a_list_shows_nothing_on_the_screen_if_its_task_hides_it(tmp_path, no_log):
     somebody = Terminal(tmp_path, "http://127.0.0.1:9")
