@@ -62,7 +62,7 @@ def test_a_kept_token_is_replaced_only_when_it_expires(monkeypatch):
         found = tokens.Tokens(settings, memory, str)
         if not found.is_ready(0.0, lambda: None):
             token = tokens.Token(f"token-{next(numbers)}", next(lifetimes))
-            found.take(AttemptResult(Event.SUCCESS, value=token), 0.0, is_over=False)
+            found.take(AttemptResult(Event.SUCCESS, value=token), 0.0)
             assert found.is_ready(0.0, lambda: None)
         return found
 

@@ -24,6 +24,7 @@ from .sending import HEADERS, Credentials, Settings, send
 TOKEN = re.compile(r"[!-~]+")
 _MARGIN = 30.0  # seconds before its expiry from which a token is no longer used
 _LOOK = 0.1  # seconds between two looks at what another process fetches
+_NONE = Credentials("", None, None, "", [], {})
 _ADVICE = "check auth_url, client_id, client_secret, client_authentication, scopes, auth_parameters"
 
 
@@ -69,6 +70,7 @@ class Tokens:
         self.error = ""  # why there can be none
         self.warnings: list[str] = []
         self._settings = settings
+        self._credentials = settings.credentials or _NONE
         self._memory = memory
         self._mask = mask
         self._name = sha256(repr(settings.credentials).encode()).hexdigest()
@@ -77,26 +79,26 @@ class Tokens:
         self._is_fetching = False  # whether this process has the lock
         # When to make an attempt or to look at the others, by the clock of the loop; inf: an
         # attempt is in flight.
-        self._due = 0.0
+        self.due = 0.0
         self._own: dict[str, Any] = {}  # as the memory has it, unless that has no room
 
     def is_ready(self, now: float, start: Callable[[], None]) -> bool:
         """Return whether there is a token; start to fetch one, unless somebody does."""
         if not self._settings.credentials:
             return True
-        if now < self._due:
+        if now < self.due:
             return False
         if not self._is_fetching:
             if self._look():
                 return bool(self.value)
-            self._due = now + _LOOK
+            self.due = now + _LOOK
             if not self._memory.try_lock(self._name):
                 return False
             self._is_fetching = True
             if self._look():  # another process has just fetched it
                 self._end()
                 return bool(self.value)
-        self._due = math.inf
+        self.due = math.inf
         start()
         return False
 
@@ -111,33 +113,27 @@ class Tokens:
         self._mask(self.value)
         return bool(self.value or self.error)
 
-    def seconds_left(self, now: float) -> float:
-        """Return the seconds until an attempt or a look at the others is due."""
-        return max(0.0, self._due - now)
-
     def fetch(self) -> AttemptResult[Token]:
         """Make one attempt, in a thread of its own."""
-        settings, credentials = self._settings, self._settings.credentials
+        settings = self._settings
         try:
-            request = build_token_request(credentials) if credentials else Request("", "", {}, b"")
+            request = build_token_request(self._credentials)
             return send(settings.connection, request, settings.timeout, read_token)
         except BaseException as error:  # noqa: BLE001 (the loop waits for an answer)
             return AttemptResult(Event.UNCLEAR, f"an unexpected {type(error).__name__}")
 
-    def take(self, answer: AttemptResult[Token], now: float, is_over: bool) -> None:
-        """Take the answer to an attempt; `is_over`: whether there is no further one."""
+    def take(self, answer: AttemptResult[Token], now: float) -> None:
+        """Take the answer to an attempt."""
         settings = self._settings
         self._attempts.append(answer)
         wait, why = next_wait(
             "PUT", self._attempts, settings.retries, settings.retry_max_delay, can_renew=False
         )
-        if answer.value is None and wait is not None and not is_over:
-            self._due = now + wait
+        if answer.value is None and wait is not None:
+            self.due = now + wait
             return
         if answer.value is None:
-            endpoint = (
-                settings.credentials.auth_url.partition("?")[0] if settings.credentials else ""
-            )
+            endpoint = self._credentials.auth_url.partition("?")[0]
             reason = "; ".join(filter(None, [answer.reason, why]))
             error = f"no access token from {endpoint} (auth_url): {reason}"
             self._own = {"error": error, "failed_at": time.time()}
@@ -150,12 +146,11 @@ class Tokens:
     def _end(self) -> None:
         """Let the other processes fetch."""
         self._memory.unlock(self._name)
-        self._is_fetching, self._attempts, self._due = False, [], 0.0
+        self._is_fetching, self._attempts, self.due = False, [], 0.0
 
     def _warn_of_less(self, scope: str | None) -> None:
         """Warn of a token with fewer scopes than were asked for."""
-        credentials = self._settings.credentials
-        asked = {*" ".join(credentials.scopes if credentials else []).split()}
+        asked = {*" ".join(self._credentials.scopes).split()}
         missing = set() if scope is None else asked.difference(scope.split())
         if missing:
             self.warnings.append(

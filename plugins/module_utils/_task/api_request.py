@@ -138,7 +138,7 @@ def send_request(options: Options, context: Context, *_recorded: object) -> Resu
     require_usable_connection(settings.connection, settings.base_url)
     job = Job(Work(call, task, succeed, context.secrets))
     loop = run_loop([job], settings, context, NoLedger(), Limits(), [])
-    result = begun(job.result or Result(skipped=True), loop.reason, call, context)
+    result = begun(job.result, loop.reason, call, context)
     return result.but(changed=result.changed and not reads)
 
 

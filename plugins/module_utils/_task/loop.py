@@ -31,9 +31,10 @@ from .journal import NoLedger
 from .width import NEUTRAL, OVERLOADED, Dispatch, Width
 from .work import Answered, Work, feedback_of, unexpected
 
+NOT_STARTED = Result(skipped=True)
 GRACE = 10.0  # seconds for requests in flight after a reason to stop
 _POLL = 0.5  # seconds between two looks at reasons to stop
-_OVERTAKEN = "another task began to work on it"
+_REFUSED = "the service does not accept the access token (status 401)"
 _PAUSE = 0.2  # seconds between two tries of a write while the ledger is away
 
 
@@ -43,14 +44,14 @@ class Job:
 
     work: Work
     attempts: list[AttemptResult[Any]] = field(default_factory=list)
-    due: float = 0.0  # when the next attempt may be made, by the clock of the loop
+    due: float = math.inf  # when a further attempt may be made, by the clock of the loop
     change: Any = None  # of the ledger, to be written
     lease: Lease = NO_END
     token: str = ""
     dispatch: Dispatch | None = None  # the place of the last attempt in the width
     cell: Cell | None = None  # of the attempt in flight
     lacked_room: bool = False  # whether the last attempt met overload
-    result: Result | None = None  # once no further attempt is made
+    result: Result = NOT_STARTED  # of the attempts so far
     is_overtaken: bool = False  # whether another task works on the asset
     started: float | None = None  # the first attempt, by the clock of the loop
 
@@ -76,9 +77,10 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._began = self.clock()
-        self._to_adopt = deque(job for job in self.jobs if job.work.task.plan.action == ADOPT)
+        self._to_begin = [job for job in self.jobs if job.work.task.plan.action == ADOPT]
+        for job in self._to_begin:
+            job.change = self.journal.beginning(job.work.task)
         self._pending = deque(job for job in self.jobs if job.work.task.plan.action != ADOPT)
-        self._to_begin: list[Job] = []
         self._in_flight: list[Job] = []
         self._to_record: list[Job] = []
         self._waiting: list[Job] = []
@@ -103,7 +105,7 @@ class Loop:
 
     def _is_going(self) -> bool:
         left = self._pending, self._to_begin, self._in_flight, self._to_record, self._waiting
-        return any((*left, self._to_adopt)) and self.clock() < self._deadline
+        return any(left) and self.clock() < self._deadline
 
     def _take(self) -> None:
         """Take the answers that have come; wait for one until something else is due."""
@@ -113,7 +115,7 @@ class Loop:
                 job, answer = self.queue.get(timeout=seconds)
                 seconds = 0.0
                 if job is None:
-                    self.tokens.take(answer, self.clock(), bool(self.reason))
+                    self.tokens.take(answer, self.clock())
                 else:
                     self._answer(job, answer)
                     self._in_flight.remove(job)  # not before: an error would lose it
@@ -123,30 +125,28 @@ class Loop:
         now = self.clock()
         if self._to_begin or self._to_record:
             return _PAUSE if self._away_since < math.inf else 0.0
-        if not self._in_flight and (self.reason or (not self._pending and not self._waiting)):
+        due = [job.due for job in self._waiting]
+        due += [now] if self._pending and self._has_room() else []
+        if not (due or self._in_flight):
             return 0.0
-        if not (self.reason or self.tokens.value):
-            return min(_POLL, self.tokens.seconds_left(now))
-        due = [job.due - now for job in self._waiting]
-        due += [0.0] if self._pending and self._has_room() else []
-        next_due = max(min(due, default=_POLL), self.width.seconds_left(now))
-        return max(0.0, min(_POLL, next_due))
+        at = max(min(due, default=math.inf), self.tokens.due, now + self.width.seconds_left(now))
+        return max(0.0, min(_POLL, at - now))
 
     def _answer(self, job: Job, answer: Answered) -> None:
         """Take the answer to an attempt: a further one is made, or the job ends."""
         job.cell = None
         job.attempts.append(answer.attempt)
+        job.result = self._timed(job, answer.result)
         self._release(job, *feedback_of(answer.attempt))
         is_refused = answer.attempt.event is Event.UNAUTHORIZED
         if is_refused:
             self.tokens.discard(answer.token)
         if answer.wait is not None:
             job.due = self.clock() + answer.wait
-            self._record(job, self._timed(job, answer.result))  # nobody waits under a lease
-            return
-        self._end(job, answer.result)
-        if is_refused:
-            self._stop("the service does not accept the access token (status 401)")
+        else:
+            self._end(job)
+            self._stop(_REFUSED if is_refused else "")
+        self._record(job)  # nobody waits under a lease
 
     def _release(self, job: Job, feedback: str, retry_after: float | None = None) -> None:
         """Give back the place of a job in the width."""
@@ -154,15 +154,14 @@ class Loop:
             self.width.adapt(job.dispatch, feedback, self.clock(), retry_after)
         job.lacked_room = feedback == OVERLOADED
 
-    def _end(self, job: Job, result: Result) -> None:
+    def _end(self, job: Job) -> None:
         """End a job: no further attempt is made."""
-        job.result = result = self._timed(job, result)
+        result = job.result
         is_undecided = job.lacked_room or result.outcome in (UNKNOWN, NOT_SENT)
         if job.dispatch and result.failed and is_undecided:
             lost_to_overload = job.lacked_room and result.outcome == UNKNOWN
             self.width.note_failed_item(job.dispatch, lost_to_overload)
         self.ended.append(result)
-        self._record(job, result)
 
     def _timed(self, job: Job, result: Result) -> Result:
         """Return the result of a job with its times, in seconds."""
@@ -171,12 +170,12 @@ class Loop:
         seconds = round(self.clock() - job.started, 3)
         return result.but(begun_after=round(job.started - self._began, 3), seconds=seconds)
 
-    def _record(self, job: Job, result: Result) -> None:
+    def _record(self, job: Job) -> None:
         """Let the outcome of a job that has begun be written; then it waits, or is done."""
         if job.change is not None:
-            job.change = self.journal.outcome(job.change, job.work.task, result)
+            job.change = self.journal.outcome(job.change, job.work.task, job.result)
             self._to_record.append(job)
-        elif job.result is None:
+        elif job.due < math.inf:
             self._waiting.append(job)
 
     def _judge(self) -> None:
@@ -193,13 +192,10 @@ class Loop:
         if not self.reason:
             return
         for job in self._waiting:
-            self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
-        for job in [job for job in self._to_record if job.result is None]:
-            job.result = job.work.interrupted(job.attempts, NOT_SENT, self.reason)
+            job.result = job.work.not_again(job.result, self.reason)
             self.ended.append(job.result)
         self._waiting = []
         self._pending.clear()
-        self._to_adopt.clear()
 
     def _stop(self, reason: str) -> None:
         """Begin nothing further, for a reason, unless it is ''."""
@@ -217,10 +213,6 @@ class Loop:
         now = self.clock()
         if self.reason or self._away_since < math.inf:
             return
-        while self._to_adopt and len(self._to_begin) < self.journal.most:
-            job = self._to_adopt.popleft()
-            job.change = self.journal.beginning(job.work.task)
-            self._to_begin.append(job)
         if not (self._pending or self._waiting):
             return
         if not self.tokens.is_ready(now, self._fetch):
@@ -234,6 +226,7 @@ class Loop:
                 job = self._pending.popleft()
             else:
                 break
+            job.due = math.inf
             job.dispatch, job.token = self.width.dispatch(), self.tokens.value
             job.change = self.journal.beginning(job.work.task)
             self._to_begin.append(job)
@@ -279,8 +272,8 @@ class Loop:
             self._release(job, NEUTRAL)
             self._overtaken(job)
         elif job.work.task.plan.action == ADOPT:
-            result, task = job.work.adopted(), job.work.task
-            job.result = self.journal.finished(job.change, task, result, had_effect=True)
+            job.result = job.work.adopted()
+            self._recorded(job, effect)
             self.ended.append(job.result)
         else:
             job.lease = effect
@@ -290,18 +283,18 @@ class Loop:
         """Go on with a job whose outcome is written: it is done, or waits."""
         change, task = job.change, job.work.task
         job.change = None
-        if job.result:
-            job.result = self.journal.finished(change, task, job.result, effect is not None)
-        else:
+        if job.due < math.inf:
             job.work.task = self.journal.left(change, task)
             self._waiting.append(job)
+        else:
+            job.result = self.journal.finished(change, task, job.result, effect is not None)
 
     def _overtaken(self, job: Job) -> None:
         """Leave a job to the next plan, unless an attempt may have had an effect."""
-        known = job.work.interrupted(job.attempts, NOT_SENT, _OVERTAKEN)
-        if known.outcome == UNKNOWN:
-            self._end(job, known)
-        job.is_overtaken = job.result is None
+        job.is_overtaken = job.result.outcome != UNKNOWN
+        if not job.is_overtaken:
+            job.result = job.work.not_again(job.result, "another task began to work on it")
+            self._end(job)
 
     def _send(self, job: Job) -> None:
         """Start the attempt of a job that has begun."""
@@ -310,7 +303,8 @@ class Loop:
             self._start(self._attempt, job, job.token, cell, tuple(job.attempts))
         if self.reason:
             self._release(job, NEUTRAL)
-            self._end(job, job.work.interrupted(job.attempts, NOT_SENT, self.reason))
+            job.result = job.work.not_again(job.result, self.reason)
+            self._record(job)
             return
         job.cell = cell
         job.started = now if job.started is None else job.started
@@ -326,12 +320,8 @@ class Loop:
     def _attempt(
         self, job: Job, token: str, cell: Cell, earlier: tuple[AttemptResult[Any], ...]
     ) -> None:
-        """Make one attempt, in a thread of its own; it puts an answer whatever happens."""
-        try:
-            answer = job.work.attempt(token, job.lease, cell, earlier)
-        except BaseException as error:  # noqa: BLE001
-            answer = job.work.broken(error, cell, earlier)
-        self.queue.put((job, answer))
+        """Make one attempt, in a thread of its own."""
+        self.queue.put((job, job.work.attempt(token, job.lease, cell, earlier)))
 
     def _fetch(self) -> None:
         """Start to fetch a token, in a thread of its own."""
@@ -341,7 +331,6 @@ class Loop:
         """Begin nothing further after a write that failed; try each outcome alone, once."""
         if self._to_begin or self._to_record:
             self._stop(f"the ledger cannot be used ({error.problem})")
-        self._end_waiting()
         self._away_since = math.inf
         self._drop_beginnings(error)
         for job in self._to_record:
@@ -351,8 +340,8 @@ class Loop:
                 (effect,) = self._tried([job])
                 self._recorded(job, effect)
             except LedgerError as problem:
-                error, result = problem, job.result or Result()
-                job.result = self.journal.not_recorded(job.change, job.work.task, result, error)
+                error, task = problem, job.work.task
+                job.result = self.journal.not_recorded(job.change, task, job.result, error)
         self._to_record = []
 
     def _drop_beginnings(self, error: LedgerError) -> None:
@@ -360,16 +349,17 @@ class Loop:
         for job in self._to_begin:
             self._release(job, NEUTRAL)
             job.change = None
-            known = job.work.interrupted(job.attempts, NOT_SENT, self.reason)
+            known = job.work.not_again(job.result, self.reason)
             job.result = self.journal.not_begun(job.work.task, known, error)
             self.ended.append(job.result)
         self._to_begin = []
 
     def _leave(self, job: Job) -> None:
         """End a job whose attempt has not ended: nothing further is sent for it."""
-        outcome = job.cell.abandon() if job.cell else NOT_SENT
-        result = job.result or job.work.interrupted(job.attempts, outcome, self.reason)
-        job.result = self.journal.left_behind(job.change, job.work.task, result)
-        if outcome == NOT_SENT and job.change is not None:
-            job.change = self.journal.outcome(job.change, job.work.task, result)
-            self._to_record.append(job)
+        if job.cell:
+            outcome = job.cell.abandon()
+            result = job.work.interrupted(job.attempts, outcome, self.reason)
+            job.result = self.journal.left_behind(job.change, job.work.task, result)
+            if outcome == UNKNOWN:
+                return
+        self._record(job)

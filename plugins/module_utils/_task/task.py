@@ -28,7 +28,7 @@ from .._resources.planning import ADOPT, SEND, Task, compare, keep, predict
 from .._result import Result
 from .._secrets import Secrets
 from .journal import NoLedger
-from .loop import Job, Loop
+from .loop import NOT_STARTED, Job, Loop
 from .options import settings_from
 from .signals import Interrupted
 from .validation import Options
@@ -113,7 +113,7 @@ def begun(result: Result, reason: str, call: Call, context: Context) -> Result:
 
 def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Done:
     """Return the results of planned tasks, in their order."""
-    done = Done({task.key: Result(skipped=True) for task in tasks})
+    done = Done({task.key: NOT_STARTED for task in tasks})
     left = tasks
     for number in range(limits.rounds):
         try:
@@ -173,8 +173,7 @@ def _send(
     loop = run_loop(jobs, settings, context, ledger, limits, done.ended)
     done.reason = loop.reason
     for job in jobs:
-        if job.result is not None:
-            done.results[job.work.task.key] = job.result
+        done.results[job.work.task.key] = job.result
     return [job.work.task for job in jobs if job.is_overtaken]
 
 
@@ -197,9 +196,8 @@ def run_loop(
     loop = Loop(jobs, ledger, tokens, width, watch, ended=ended)
     loop.run()
     for job in jobs if tokens.warnings else ():
-        if job.result is not None:
-            said = (*map(Message, tokens.warnings), *job.result.warnings)
-            job.result = job.result.but(warnings=said)
+        said = (*map(Message, tokens.warnings), *job.result.warnings)
+        job.result = job.result.but(warnings=said)
     return loop
 
 

@@ -64,30 +64,27 @@ class Work:
     ) -> Answered:
         """Make one attempt after earlier ones; all that its answer needs is done here."""
         settings = self.call.settings
-        last = self.call.attempt(token, lease, cell)
-        wait, why = next_wait(
-            self.call.operation.method,
-            [*earlier, last],
-            settings.retries,
-            settings.retry_max_delay,
-            settings.credentials is not None,
-        )
-        if why:
-            last = replace(last, reason=f"{last.reason}; {why}")
-        return Answered(last, wait, self.result([*earlier, last]), token)
+        try:
+            last = self.call.attempt(token, lease, cell)
+            wait, why = next_wait(
+                self.call.operation.method,
+                [*earlier, last],
+                settings.retries,
+                settings.retry_max_delay,
+                settings.credentials is not None,
+            )
+            if why:
+                last = replace(last, reason=f"{last.reason}; {why}")
+            return Answered(last, wait, self.result([*earlier, last]), token)
+        except BaseException as error:  # noqa: BLE001 (the loop waits for an answer)
+            event = Event.UNCLEAR if cell.outcome == UNKNOWN else Event.UNSENT_HOPELESS
+            last = AttemptResult(event, unexpected(error))
+            result = self.interrupted([*earlier, last], NOT_SENT, unexpected(error))
+            return Answered(last, None, result, token)
 
     def adopted(self) -> Result:
         """Return the result of an asset that is recorded without a request."""
         return self.secrets.scrub(keep(self.task, check_mode=False))
-
-    def broken(
-        self, error: BaseException, cell: Cell, earlier: Sequence[AttemptResult[Any]]
-    ) -> Answered:
-        """Return what is known of an attempt in which our own code failed."""
-        why = unexpected(error)
-        event = Event.UNCLEAR if cell.outcome == UNKNOWN else Event.UNSENT_HOPELESS
-        last: AttemptResult[Any] = AttemptResult(event, why)
-        return Answered(last, None, self.interrupted([*earlier, last], NOT_SENT, why), "")
 
     def result(self, attempts: Sequence[AttemptResult[Any]]) -> Result:
         """Return the result of attempts of which no further one is made."""
@@ -119,6 +116,13 @@ class Work:
         text = f"{why}. {effect_of(self.call.operation, known)}"
         error = ServicesError(Message(text, self.call.asset), known)
         return self._shown(Result.of_error(error), len(attempts) + (outcome != NOT_SENT))
+
+    def not_again(self, result: Result, why: str) -> Result:
+        """Return the result of a task that makes no further attempt after those that it has made."""
+        if result.skipped:
+            return result
+        msg = result.msg.then(f"It was not sent again: {why}.")
+        return self.secrets.scrub(result.but(msg=msg))
 
     def _shown(self, result: Result, attempts: int) -> Result:
         """Return the result with its request, and without secrets."""

@@ -73,7 +73,7 @@ class Endpoint:
         while not (tokens.is_ready(time.monotonic(), lambda: started.append(1)) or tokens.error):
             if started:
                 answer = AttemptResult(Event.SUCCESS, value=(fetch or self.fetch)())
-                tokens.take(answer, time.monotonic(), is_over=False)
+                tokens.take(answer, time.monotonic())
             time.sleep(0.01)
         return tokens.value or tokens.error
 
