@@ -37,11 +37,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 # What is reached. Lower a limit when less is reached; only a new field, option or operation raises
 # one, by what it needs.
 LIMITS = {
-    "characters": 282_400,
-    "syntax nodes": 65_800,
+    "characters": 281_274,
+    "syntax nodes": 65_441,
     "classes": 95,
     "files": 55,
-    "mean width": 43.8,
+    "mean width": 43.7,
     "percent of lines over 100": 0.14,
     "files over 220 lines": 8,
     "functions over 40 lines": 0,
