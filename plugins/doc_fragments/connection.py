@@ -193,6 +193,12 @@ options:
       - If not given, E(INFRASTRUCTURE_SERVICES_LEDGER) is used.
     type: str
     required: true
+attributes:
+  action_group:
+    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
+    support: full
+    membership:
+      - infrastructure.services.all
 notes:
   - The task runs on the controller, whatever the connection of its host, and cannot be combined with C(async).
   - It accepts all options of the action group C(infrastructure.services.all), and does not use the others.

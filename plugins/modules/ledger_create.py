@@ -35,11 +35,6 @@ options:
         then count for the new one. The message that refuses the place names the id.
     type: str
 attributes:
-  action_group:
-    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
-    support: full
-    membership:
-      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and says whether a ledger would be created.
     support: full

@@ -125,11 +125,6 @@ options:
     description: The delimiter of a CSV O(file), detected by default.
     type: str
 attributes:
-  action_group:
-    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
-    support: full
-    membership:
-      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and return what would change; the ledger is then only read.
     support: full

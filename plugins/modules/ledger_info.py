@@ -81,11 +81,6 @@ options:
       - Show the entries on the screen as a table, and how to settle those in doubt, instead of returning them.
     type: bool
 attributes:
-  action_group:
-    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
-    support: full
-    membership:
-      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode); it never changes anything.
     support: full

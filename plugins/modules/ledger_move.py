@@ -38,11 +38,6 @@ options:
       - No environment variable is used.
     type: str
 attributes:
-  action_group:
-    description: Use C(group/infrastructure.services.all) in C(module_defaults) to set options for all modules.
-    support: full
-    membership:
-      - infrastructure.services.all
   check_mode:
     description: Can run in C(check_mode) and says whether the move is possible; both ledgers are then only read.
     support: full

@@ -87,7 +87,7 @@ class Book:
         """Return why nothing may be sent."""
         return "it has gone back in time" if self.has_gone_back else ""
 
-    def last_rows(self, key: Key) -> list[HistoryRow]:
+    def rows_of(self, key: Key) -> list[HistoryRow]:
         """Return no row."""
         self._answer(applies=lambda: None)
         return []

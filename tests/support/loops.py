@@ -121,7 +121,7 @@ class World:
             return validate(SPECS[CREATE], {**given, "name": "vm", "ledger": "none"})
         return validate(SPECS[UPDATE], {**given, "id": "vm", "attributes": {"login": True}})
 
-    def run(self) -> task.Done:
+    def run(self) -> task.Results:
         """Carry out the list, and look at what holds."""
         options = self.options()
         spec, settings = options.spec, settings_from(options.valid())
@@ -331,7 +331,7 @@ class World:
         is_open = is_ours and entry.state == INTENT and result.outcome != UNKNOWN
         return {"is left as an intent": is_open, "is not recorded": RUN in made and not is_ours}
 
-    def look_at_end(self, done: task.Done) -> None:
+    def look_at_end(self, done: task.Results) -> None:
         """It ends in time, with nothing in flight."""
         leaks = [loop.width.in_flight for loop in self.loops if not loop.reason]
         end, stop = self.ended_at, min(self.stopped_at, self.signal_at, self.ended_at)

@@ -37,8 +37,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 # What is reached. Lower a limit when less is reached; only a new field, option or operation raises
 # one, by what it needs.
 LIMITS = {
-    "characters": 281_274,
-    "syntax nodes": 65_441,
+    "characters": 281_238,
+    "syntax nodes": 65_408,
     "classes": 95,
     "files": 55,
     "mean width": 43.7,
@@ -46,7 +46,7 @@ LIMITS = {
     "files over 220 lines": 8,
     "functions over 40 lines": 0,
     "characters of templates": 15_164,
-    "characters of doc fragments": 18_555,
+    "characters of doc fragments": 18_739,
     "characters of playbooks and roles": 27_180,
     "characters of extensions": 102_040,
     "files of a creation": 22,

@@ -36,6 +36,9 @@ GRACE = 10.0  # seconds for requests in flight after a reason to stop
 _POLL = 0.5  # seconds between two looks at reasons to stop
 _REFUSED = "the service does not accept the access token (status 401)"
 _PAUSE = 0.2  # seconds between two tries of a write while the ledger is away
+# Gets the results so far, how many requests are in flight, and whether the loop only waits for
+# these; returns why to stop, '' to go on.
+Watch = Callable[["list[Result]", int, bool], str]
 
 
 @dataclass(eq=False)
@@ -64,9 +67,7 @@ class Loop:
     journal: NoLedger
     tokens: Tokens
     width: Width
-    # Gets the results so far, how many requests are in flight, and whether the loop only waits for
-    # these; returns why to stop, '' to go on.
-    watch: Callable[[list[Result], int, bool], str]
+    watch: Watch
     clock: Callable[[], float] = time.monotonic  # seconds
     queue: Any = field(default_factory=SimpleQueue)
     start: Callable[..., None] = lambda work, *given: threading.Thread(
@@ -96,7 +97,7 @@ class Loop:
                 self._choose()
                 self._write()
                 self._take()
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 (a reason to stop)
                 self._stop(unexpected(error))
         for job in self._in_flight:
             self._leave(job)
@@ -184,7 +185,7 @@ class Loop:
         self._stop(self.width.stop_reason)
         try:
             self._stop(self.watch(self.ended, len(self._in_flight), bool(self.reason)))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 (the turn goes on)
             self._stop(unexpected(error))
 
     def _end_waiting(self) -> None:
@@ -237,7 +238,7 @@ class Loop:
         if not jobs:
             return
         try:
-            effects = self._tried(jobs)
+            effects = self._write_once(jobs)
         except LedgerAway as error:
             self._away_since = min(self._away_since, self.clock())
             if self.clock() - self._away_since > self.journal.patience:
@@ -251,7 +252,7 @@ class Loop:
         for job, effect in zip(jobs, effects):
             self._written(job, effect)
 
-    def _tried(self, jobs: list[Job]) -> list[Lease | None]:
+    def _write_once(self, jobs: list[Job]) -> list[Lease | None]:
         """Write the changes of jobs, once; raise LedgerError, also for an error of ours."""
         try:
             return self.journal.write([job.change for job in jobs])
@@ -328,24 +329,13 @@ class Loop:
         self._start(lambda: self.queue.put((None, self.tokens.fetch())))
 
     def _give_up(self, error: LedgerError) -> None:
-        """Begin nothing further after a write that failed; try each outcome alone, once."""
+        """Begin nothing further after a write that failed; try each outcome alone, once.
+
+        Nothing was sent for what was to begin.
+        """
         if self._to_begin or self._to_record:
             self._stop(f"the ledger cannot be used ({error.problem})")
         self._away_since = math.inf
-        self._drop_beginnings(error)
-        for job in self._to_record:
-            try:
-                if isinstance(error, LedgerAway):
-                    raise error
-                (effect,) = self._tried([job])
-                self._recorded(job, effect)
-            except LedgerError as problem:
-                error, task = problem, job.work.task
-                job.result = self.journal.not_recorded(job.change, task, job.result, error)
-        self._to_record = []
-
-    def _drop_beginnings(self, error: LedgerError) -> None:
-        """End the jobs that are to begin: nothing was sent for them."""
         for job in self._to_begin:
             self._release(job, NEUTRAL)
             job.change = None
@@ -353,6 +343,16 @@ class Loop:
             job.result = self.journal.not_begun(job.work.task, known, error)
             self.ended.append(job.result)
         self._to_begin = []
+        for job in self._to_record:
+            try:
+                if isinstance(error, LedgerAway):
+                    raise error
+                (effect,) = self._write_once([job])
+                self._recorded(job, effect)
+            except LedgerError as problem:
+                error, task = problem, job.work.task
+                job.result = self.journal.not_recorded(job.change, task, job.result, error)
+        self._to_record = []
 
     def _leave(self, job: Job) -> None:
         """End a job whose attempt has not ended: nothing further is sent for it."""

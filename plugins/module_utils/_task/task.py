@@ -28,7 +28,7 @@ from .._resources.planning import ADOPT, SEND, Task, compare, keep, predict
 from .._result import Result
 from .._secrets import Secrets
 from .journal import NoLedger
-from .loop import NOT_STARTED, Job, Loop
+from .loop import NOT_STARTED, Job, Loop, Watch
 from .options import settings_from
 from .signals import Interrupted
 from .validation import Options
@@ -63,15 +63,13 @@ class Limits:
 
     most: int = 1  # requests at once
     longest_wait: float = math.inf  # of a Retry-After, in seconds
-    # Gets the results so far, how many requests are in flight, and whether the list only waits for
-    # these; returns why to stop, '' to go on.
-    watch: Callable[[list[Result], int, bool], str] = lambda _ended, _in_flight, _is_ending: ""
+    watch: Watch = lambda _ended, _in_flight, _is_ending: ""
     rounds: int = _MOST_ROUNDS
     reason: str = ""  # why nothing is sent, '' if requests may be
 
 
 @dataclass
-class Done:
+class Results:
     """The results of tasks, by name or id; of those that were not started, why they were not."""
 
     results: dict[str, Result]
@@ -111,9 +109,9 @@ def begun(result: Result, reason: str, call: Call, context: Context) -> Result:
     return context.secrets.scrub(failed.but(request=call.info, request_attempts=0))
 
 
-def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Done:
+def carry_out_all(tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits) -> Results:
     """Return the results of planned tasks, in their order."""
-    done = Done({task.key: NOT_STARTED for task in tasks})
+    done = Results({task.key: NOT_STARTED for task in tasks})
     left = tasks
     for number in range(limits.rounds):
         try:
@@ -158,7 +156,7 @@ def _result_without_request(task: Task, context: Context, reason: str) -> Result
 
 
 def _send(
-    tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits, done: Done
+    tasks: list[Task], context: Context, ledger: NoLedger, limits: Limits, done: Results
 ) -> list[Task]:
     """Send or adopt tasks, and add their results; return those that others began meanwhile."""
     if not tasks:

@@ -202,7 +202,7 @@ class Ledger:
             found[Key(*row[:2])].append(HistoryRow(*row[2:]))
         return found
 
-    def last_rows(self, key: Key) -> list[HistoryRow]:
+    def rows_of(self, key: Key) -> list[HistoryRow]:
         """Return the history of an asset, oldest first, in one try."""
         condition, values = _chunks([key])[0]
         (done,) = self.database.execute([(sql.HISTORY_ROWS.format(condition), values)])

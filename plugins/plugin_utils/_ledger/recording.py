@@ -310,25 +310,23 @@ class Recording(NoLedger):
                 f" changed these entries since, so they were left: {listing(missing)}. Compare them"
                 " with the service"
             )
+        if not restored:
+            return ""
         return (
-            ""
-            if not restored
-            else (
-                f"{self.ledger.where} lacked what this list had recorded, as after a failover that loses"
-                f" rows, so it was recorded anew: {listing(restored)}"
-            )
+            f"{self.ledger.where} lacked what this list had recorded, as after a failover that loses"
+            f" rows, so it was recorded anew: {listing(restored)}"
         )
 
     def _was_changed_since(self, written: Change) -> bool:
         """Return whether somebody has edited the entry of an outcome that was written before."""
-        revisions = [row.revision for row in self.ledger.last_rows(written.key)]
+        revisions = [row.revision for row in self.ledger.rows_of(written.key)]
         return written.revision in revisions[:-1]
 
     def _why_gone(self, task: Task) -> Message:
         """Return a warning about an entry that was gone when its request ended."""
         key = key_of(task)
         try:
-            rows = self.ledger.last_rows(key)
+            rows = self.ledger.rows_of(key)
         except LedgerError:  # the outcome is recorded
             rows = []
         edits = [row for row in rows[-2:-1] if row.to_state == ABSENT and not row.outcome]
